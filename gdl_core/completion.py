@@ -43,10 +43,11 @@ def complete_by_distance(
     """
     if len(tree.roots()) <= 1:
         return tree
-    tree, n = _join_by_weight(tree, graph), graph.n_samples
-    weight = np.zeros(n)
+    weight = np.zeros(graph.n_samples)
     for ends in (graph.indices, graph.sources):
-        weight += np.bincount(ends, graph.weights, n)
+        weight += np.bincount(ends, graph.weights, len(weight))
+    is_edge = graph.weights > 0
+    tree = join_in_order(tree, graph.sources[is_edge], graph.indices[is_edge], -graph.weights[is_edge])
     while distances_among is not None and len(tree.roots()) > 1:
         samples = _find_best_connected(tree, weight)
         knn = distances_among(samples, min(n_neighbors, len(samples) - 1))
@@ -70,9 +71,12 @@ def make_distances_among(x: Array, metric: Metric) -> DistancesAmong:
     callable
         Called with some samples and k; returns their graph of k nearest neighbours.
     """
-    if metric == "precomputed":
-        return lambda samples, k: knn_graph(x[np.ix_(samples, samples)], k, metric=metric)
-    return lambda samples, k: knn_graph(x[samples], k, metric=metric, search="exact")
+
+    def distances_among(samples: Ints, k: int) -> KnnGraph:
+        columns = samples if metric == "precomputed" else slice(None)
+        return knn_graph(x[samples][:, columns], k, metric=metric, search="exact")
+
+    return distances_among
 
 
 def _find_best_connected(tree: MergeTree, weight: Floats) -> Ints:
@@ -80,12 +84,6 @@ def _find_best_connected(tree: MergeTree, weight: Floats) -> Ints:
     labels = tree.after(len(tree.children))
     order = np.lexsort((np.arange(len(labels)), -weight, labels))
     return order[np.flatnonzero(np.diff(labels[order], prepend=-1))]
-
-
-def _join_by_weight(tree: MergeTree, graph: AffinityGraph) -> MergeTree:
-    """Join clusters by single linkage along the edges, the largest weight first."""
-    is_edge = graph.weights > 0
-    return join_in_order(tree, graph.sources[is_edge], graph.indices[is_edge], -graph.weights[is_edge])
 
 
 def join_in_order(tree: MergeTree, source: Array, target: Array, distance: Floats) -> MergeTree:
@@ -104,9 +102,8 @@ def join_in_order(tree: MergeTree, source: Array, target: Array, distance: Float
     MergeTree
         ``tree`` and the new merges, with affinity 0.
     """
-    root = np.arange(tree.n_initial + len(tree.children) + len(tree.roots()))
-    for t, pair in enumerate(tree.children):
-        root[pair] = tree.n_initial + t
+    n_nodes = tree.n_initial + len(tree.children)
+    root = np.arange(2 * n_nodes)
 
     def find_root(c: int) -> int:
         while root[c] != c:
@@ -114,21 +111,13 @@ def join_in_order(tree: MergeTree, source: Array, target: Array, distance: Float
             c = root[c]
         return c
 
-    labels = tree.after(len(tree.children))
-    crosses = np.flatnonzero(labels[source] != labels[target])
-    ends = tree.initial_labels[source[crosses]], tree.initial_labels[target[crosses]]
-    children: list[tuple[int, int]] = []
-    for e in np.lexsort((target[crosses], source[crosses], distance[crosses])):
-        a, b = find_root(ends[0][e]), find_root(ends[1][e])
-        if a != b:
-            new = tree.n_initial + len(tree.children) + len(children)
-            root[a] = root[b] = new
-            children.append((min(a, b), max(a, b)))
-    return _extend(tree, children)
-
-
-def _extend(tree: MergeTree, children: list[tuple[int, int]]) -> MergeTree:
-    """Append merges without affinity to a tree."""
-    new = np.array(children, np.int64).reshape(-1, 2)
-    affinities = np.concatenate([tree.affinities, np.zeros(len(new))])
-    return MergeTree(tree.initial_labels, np.concatenate([tree.children, new]), affinities)
+    node = tree.nodes_after(len(tree.children))
+    crosses = np.flatnonzero(node[source] != node[target])
+    children = [tree.children]
+    for e in crosses[np.lexsort((target[crosses], source[crosses], distance[crosses]))]:
+        pair = sorted((find_root(node[source[e]]), find_root(node[target[e]])))
+        if pair[0] != pair[1]:
+            root[pair] = n_nodes + len(children) - 1
+            children.append(np.array([pair]))
+    affinities = np.append(tree.affinities, np.zeros(len(children) - 1))
+    return MergeTree(tree.initial_labels, np.concatenate(children), affinities)

@@ -8,7 +8,7 @@ import scipy
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._common.checks import check_bandwidth, check_integer_at_least, check_one_of
+from ._common.checks import check_bandwidth, check_integer, check_one_of, check_square
 from ._common.jobs import effective_jobs
 from ._common.types import Floats, Ints, Metric
 from ._common.units import find_unit
@@ -16,7 +16,7 @@ from .completion import complete_by_distance, make_distances_among
 from .graph import KnnGraph, affinity_graph, enough_initial_clusters, number_by_first
 from .isolation import branch_costs, count_isolated_branches, select_isolated_branches
 from .merging import agdl, gdl, gdl_u
-from .neighbors import default_n_neighbors, knn_graph
+from .neighbors import knn_graph
 from .outliers import connectivity_scores, split_at_largest_gap
 from .paths import PATH_BANDWIDTH, find_paths, path_graph
 from .prediction import conductances, graph_memberships, nearest_of_new, persistences, weigh_neighbours
@@ -26,6 +26,7 @@ from .strangers import find_strangers
 from .tree import MergeTree
 
 PATHS, PAPER = "paths", "paper"  # values of the parameter ``weights``
+MAX_NEIGHBORS, MIN_NEIGHBORS = 30, 5  # bounds of the default K
 
 
 class GraphDegreeLinkage(
@@ -223,9 +224,8 @@ class GraphDegreeLinkage(
             The labels (ties: the smaller one); -1 if all neighbours are outliers.
         """
         shares = self.predict_memberships(X)
-        if shares.shape[1] == 0:
-            return np.full(len(shares), -1, np.int64)
-        return np.where(shares.any(axis=1), shares.argmax(axis=1), -1)
+        labels: Ints = np.insert(shares, 0, 0.0, axis=1).argmax(axis=1) - 1
+        return labels
 
     def predict_memberships(self, X: Any) -> Floats:
         """Compute how strongly new samples belong to each cluster.
@@ -306,7 +306,7 @@ class GraphDegreeLinkage(
             Labels, as in labels_.
         """
         check_is_fitted(self)
-        return self._choose_labels(check_integer_at_least("n_clusters", n_clusters, 1), may_warn=True)
+        return self._choose_labels(check_integer("n_clusters", n_clusters, 1), may_warn=True)
 
     def linkage(self) -> Floats:
         """Return the hierarchy as SciPy's linkage matrix, see `MergeTree.linkage`.
@@ -320,14 +320,11 @@ class GraphDegreeLinkage(
 
     def _check_parameters(self) -> None:
         """Raise ValueError if a parameter is out of range."""
-        if self.n_clusters is not None:
-            check_integer_at_least("n_clusters", self.n_clusters, 1)
-        if self.n_neighbors is not None:
-            check_integer_at_least("n_neighbors", self.n_neighbors, 1)
-        check_integer_at_least("n_initial_neighbors", self.n_initial_neighbors, 0)
-        check_integer_at_least("n_neighbor_clusters", self.n_neighbor_clusters, 1)
-        if self.min_cluster_size is not None:
-            check_integer_at_least("min_cluster_size", self.min_cluster_size, 1)
+        for name in ("n_clusters", "n_neighbors", "min_cluster_size"):
+            if (value := getattr(self, name)) is not None:
+                check_integer(name, value, 1)
+        check_integer("n_initial_neighbors", self.n_initial_neighbors, 0)
+        check_integer("n_neighbor_clusters", self.n_neighbor_clusters, 1)
         check_one_of("algorithm", self.algorithm, ("agdl", "gdl-u", "gdl"))
         check_one_of("small_clusters", self.small_clusters, ("absorb", "noise"))
         check_one_of("drop_outliers", self.drop_outliers, (False, True))
@@ -347,8 +344,8 @@ class GraphDegreeLinkage(
             self.n_features_in_ = len(X[0])
             return X
         X = validate_data(self, X, accept_sparse=["csr"], dtype=[np.float64, np.float32])
-        if is_precomputed and X.shape[0] != X.shape[1]:
-            raise ValueError(f"precomputed distances must be square, got shape {X.shape}")
+        if is_precomputed:
+            check_square("precomputed distances", X)
         return X
 
     def _neighbours(self, X: Any) -> KnnGraph:
@@ -358,7 +355,7 @@ class GraphDegreeLinkage(
             return KnnGraph(np.empty((1, 0), np.int32), np.empty((1, 0)))
         n_neighbors = self.n_neighbors
         if n_neighbors is None:
-            n_neighbors = default_n_neighbors(X, self.metric)
+            n_neighbors = min(MAX_NEIGHBORS, max(MIN_NEIGHBORS, n // 10))
         elif n_neighbors > n - 1:
             message = f"n_neighbors={n_neighbors} is too large for {n} samples: using {n - 1}"
             warnings.warn(message, stacklevel=3)

@@ -12,13 +12,15 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from ._common.checks import check_bandwidth, check_integer, check_integers
+from ._common.checks import check_bandwidth, check_integer, check_integers, check_square, check_values
 from ._common.components import number_components
 from ._common.exponential import exp_of_negative
 from ._common.transpose import transpose
-from ._common.types import Array, Bools, Floats, Int32s, Ints
+from ._common.types import Array, Arrays, Bools, Floats, Int32s, Ints
+from ._common.views import view_read_only
 
 MAX_WEIGHT = 1e100  # up to it, sums of products of two weights stay finite
+WEIGHT_RULE = f"in [0, {MAX_WEIGHT:g}]"
 MAX_DISTANCE = 1e150  # up to it, sums of squared distances stay finite
 
 
@@ -54,25 +56,15 @@ class KnnGraph:
         _check_range(indices, len(indices), minimum=-1)
         object.__setattr__(self, "indices", np.ascontiguousarray(indices, dtype=np.int32))
         object.__setattr__(self, "distances", distances)
-        self._check()
-
-    def _check(self) -> None:
-        """Raise ValueError if the rows are not as the class documents."""
         i, d = self.indices, self.distances
-        if i.size == 0:
-            return
         indptr, neighbours, distances = self.edges()
-        if distances.size and not (np.isfinite(distances).all() and distances.min() >= 0):
-            outside = distances[~(np.isfinite(distances) & (distances >= 0))]
-            raise ValueError(f"distances must be finite and not negative, got {outside[0]:g}")
+        check_values("distances", distances, "finite and not negative", 0)
         _check_edges(indptr, neighbours)
         before, after = d[:, :-1], d[:, 1:]
-        is_unsorted = (after < before) | ((after == before) & (i[:, 1:] <= i[:, :-1]))
-        if len(neighbours) < i.size:
-            if (is_misfilled := np.isinf(d) != (i < 0)).any():
-                row = is_misfilled.any(axis=1).argmax()
-                raise ValueError(f"if an index is -1, the distance must be infinite; in row {row} it is not")
-            is_unsorted &= i[:, 1:] >= 0
+        if (is_misfilled := np.isinf(d) != (i < 0)).any():
+            row = is_misfilled.any(axis=1).argmax()
+            raise ValueError(f"if an index is -1, the distance must be infinite; in row {row} it is not")
+        is_unsorted = (after < before) | ((after == before) & (i[:, 1:] <= i[:, :-1]) & (i[:, 1:] >= 0))
         if is_unsorted.any():
             row = is_unsorted.any(axis=1).argmax()
             raise ValueError(f"each row must be sorted by (distance, index); row {row} is not")
@@ -166,7 +158,7 @@ class AffinityGraph:
                 f"indptr must go from 0 to the number of edges, {len(indices)}, without decreasing"
             )
         _check_range(indices, len(indptr) - 1)
-        _check_weights(weights)
+        check_values("weights", weights, WEIGHT_RULE, 0, MAX_WEIGHT)
         object.__setattr__(self, "indptr", np.ascontiguousarray(indptr))
         object.__setattr__(self, "indices", np.ascontiguousarray(indices, dtype=np.int32))
         object.__setattr__(self, "weights", weights)
@@ -187,10 +179,9 @@ class AffinityGraph:
         AffinityGraph
         """
         matrix = scipy.sparse.csr_matrix(matrix, dtype=np.float64, copy=True)
-        if matrix.shape[0] != matrix.shape[1]:
-            raise ValueError(f"matrix must be square, got shape {matrix.shape}")
+        check_square("matrix", matrix)
         matrix.sum_duplicates()
-        _check_weights(matrix.data)
+        check_values("weights", matrix.data, WEIGHT_RULE, 0, MAX_WEIGHT)
         matrix.setdiag(0)
         matrix.eliminate_zeros()
         return cls(matrix.indptr, matrix.indices, matrix.data)
@@ -204,6 +195,21 @@ class AffinityGraph:
     def sources(self) -> Ints:
         """The vertex from which each edge leads, (nnz,)."""
         return np.repeat(np.arange(self.n_samples), np.diff(self.indptr))
+
+    def edge_lists(self) -> tuple[Arrays, Arrays]:
+        """List the edges from each vertex and those to each vertex.
+
+        Returns
+        -------
+        tuple
+            Two tuples of read-only arrays: where each vertex begins (n + 1,), the other ends (nnz,), and the
+            weights (nnz,).
+        """
+        start, source, edge = transpose(self.indptr, self.indices)
+        starts, ends = (self.indptr, start), (self.indices, source)
+        views = (map(view_read_only, arrays) for arrays in (starts, ends, (self.weights, self.weights[edge])))
+        from_each, to_each = zip(*views, strict=True)
+        return from_each, to_each
 
     def to_csr(self) -> Any:
         """Return W as a SciPy matrix.
@@ -245,13 +251,6 @@ def _check_edges(indptr: Ints, indices: Int32s, remedy: str = "") -> None:
         raise ValueError(f"indices of row {i} must not hold {j} {'itself' if i == j else 'twice'}{remedy}")
 
 
-def _check_weights(weights: Floats) -> None:
-    """Raise ValueError if a weight is out of range."""
-    outside = ~((weights >= 0) & (weights <= MAX_WEIGHT))  # also true for nan and infinity
-    if outside.any():
-        raise ValueError(f"weights must be in [0, {MAX_WEIGHT:g}], got {weights[outside][0]:g}")
-
-
 def affinity_graph(knn: KnnGraph, bandwidth: float = 1.0) -> AffinityGraph:
     """Compute edge weights from distances, w_ij = exp(-dist(i, j)^2 / sigma^2) (Eq. 1).
 
@@ -267,14 +266,27 @@ def affinity_graph(knn: KnnGraph, bandwidth: float = 1.0) -> AffinityGraph:
         If sigma^2 is zero (all neighbours are at distance 0), every weight is 1.
     """
     indptr, indices, distances = knn.edges()
-    largest = distances.max(initial=0.0)
-    if largest > MAX_DISTANCE:
-        raise ValueError(f"distances must be at most {MAX_DISTANCE:g}, got {largest:g}")
+    check_values("distances", distances, f"at most {MAX_DISTANCE:g}", 0, MAX_DISTANCE)
     squared = distances**2
     check_bandwidth(bandwidth)
     sigma2 = bandwidth * float(squared.mean()) if squared.size else 0.0
-    weights = exp_of_negative(-squared / sigma2) if sigma2 > 0 else (squared == 0).astype(np.float64)
-    return AffinityGraph(indptr, indices, weights, sigma2)
+    return AffinityGraph(indptr, indices, weigh(squared, sigma2), sigma2)
+
+
+def weigh(squared: Floats, sigma2: float) -> Floats:
+    """Compute the weights of squared distances by Eq. 1.
+
+    Parameters
+    ----------
+    squared : (m,) float64
+    sigma2 : float
+        sigma^2; if it is 0, only a distance of 0 has a weight, 1.
+
+    Returns
+    -------
+    (m,) float64
+    """
+    return exp_of_negative(-squared / sigma2) if sigma2 > 0 else (squared == 0).astype(np.float64)
 
 
 def initial_clusters(knn: KnnGraph, n_initial_neighbors: int = 1, *, mutual: bool = False) -> Ints:

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from ._common.checks import check_integer_at_least
-from ._common.transpose import transpose
+from ._common.checks import check_integer
 from ._common.types import Bools, Floats, Ints
 from .graph import AffinityGraph, number_by_first
 from .selection import Selection
@@ -40,13 +39,8 @@ def leakages(tree: MergeTree, graph: AffinityGraph) -> Floats:
     """
     from ._cut.leakage_kernel import sum_degree_products
 
-    start, source, edge = transpose(graph.indptr, graph.indices)
-    edges = (graph.indptr, graph.indices, graph.weights), (start, source, graph.weights[edge])
-    sizes = tree.node_sizes()
-    places = place_nodes(tree, sizes)
-    order = np.argsort(places[tree.initial_labels], kind="stable")
-    spans = np.stack([places, places + sizes], axis=1)
-    leaving, total = sum_degree_products(edges, tree.children, spans, order).T
+    *spans, order = place_nodes(tree)
+    leaving, total = sum_degree_products(graph.edge_lists(), tree.children, np.stack(spans, axis=1), order).T
     share = leaving / np.where(total > 0, total, 1.0)
     share[share < ROUNDING] = 0.0
     return np.where(total > 0, np.sqrt(share), 1.0)
@@ -95,7 +89,7 @@ def select_isolated_branches(
         Samples in no chosen branch are labelled -1. ``n_merges`` counts the merges up to the last one, inside
         a chosen branch, that joins two nodes of more than ln(n) samples each.
     """
-    check_integer_at_least("n_clusters", n_clusters, 1)
+    check_integer("n_clusters", n_clusters, 1)
     costs = branch_costs(tree, graph) if costs is None else costs
     nodes = _Choices(tree, costs, n_clusters).nodes(n_clusters)
     cluster_of_node = np.full(tree.n_initial + len(tree.children), -1, np.int64)
@@ -140,7 +134,7 @@ def count_isolated_branches(
     >>> count_isolated_branches(gdl_u(graph, initial_clusters(knn)), graph)
     2
     """
-    check_integer_at_least("min_cluster_size", min_cluster_size, 1)
+    check_integer("min_cluster_size", min_cluster_size, 1)
     costs = branch_costs(tree, graph) if costs is None else costs
     costs = np.where(tree.node_sizes() < min_cluster_size, np.inf, costs)
     sums = _Choices(tree, costs, MAX_COUNT).sums
@@ -164,7 +158,8 @@ class _Choices:
         from ._cut.choice_kernel import fill_choices
 
         roots = tree.roots()
-        parts = roots[_is_large(tree)[roots]] if _is_large(tree)[roots].any() else roots
+        large = roots[_is_large(tree)[roots]]
+        parts = large if len(large) else roots
         joins = np.arange(len(cost), len(cost) + len(parts) - 1)
         pairs = np.stack([np.append(parts[:1], joins)[: len(joins)], parts[1:]], axis=1)
         joined = MergeTree(tree.initial_labels, np.concatenate([tree.children, pairs]), tree.affinities)

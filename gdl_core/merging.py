@@ -11,12 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._common.checks import check_integer_at_least
+from ._common.checks import check_integer
 from ._common.jobs import effective_jobs
-from ._common.transpose import transpose
 from ._common.types import Array, Floats, Ints
-from ._common.views import view_read_only
-from ._merge.components import Components, interleave, split
+from ._merge.components import interleave, split
 from .graph import AffinityGraph
 from .reference import check_labels, gdl
 from .tree import MergeTree
@@ -102,7 +100,7 @@ def agdl(
     -------
     MergeTree
     """
-    k_nearest = check_integer_at_least("n_neighbor_clusters", n_neighbor_clusters, 1)
+    k_nearest = check_integer("n_neighbor_clusters", n_neighbor_clusters, 1)
     return _merge(graph, initial_labels, n_clusters, min_affinity, k_nearest, n_jobs, verbose)
 
 
@@ -121,40 +119,27 @@ def _merge(
         return MergeTree(labels, np.empty((0, 2), np.int64), np.empty(0))
     if len(graph.indices) >= 2**30:
         raise ValueError(f"a graph must have fewer than 2**30 edges, got {len(graph.indices)}")
-    components = split(graph, labels, n_initial)
-    n_parts = len(components.vertex_start) - 1
+    parts, *order = split(graph, labels, n_initial)
     children, affinities = np.empty((n_initial, 2), np.int64), np.empty(n_initial)
-    n_target = n_clusters if n_parts == 1 else 1
+    n_target = n_clusters if len(parts) == 1 else 1
     state = _state(labels, n_initial, min(k_nearest, n_initial - 1))
-    arguments = n_target, float(min_affinity), _edges(components, graph), state
-    shares = _shares(components, n_jobs)
-    with _WatchedThreads(len(shares), n_initial - n_clusters, verbose) as threads:
-        jobs = [
-            (share, arguments, children, affinities, threads.progress[k]) for k, share in enumerate(shares)
-        ]
-        threads.wait([threads.pool.submit(_merge_share, *job) for job in jobs])
-    n_merges = np.concatenate(shares)[:, 4]
-    return MergeTree(labels, *interleave(components, n_merges, children, affinities, n_initial, n_clusters))
-
-
-def _shares(components: Components, n_jobs: int | None) -> list[Ints]:
-    """Cut the rows for the kernel into runs of components with about the same number of edges."""
-    vertex, cluster = components.vertex_start, components.cluster_start
-    edges = components.edge_start
-    parts = np.stack([vertex[:-1], vertex[1:], cluster[:-1], cluster[1:], np.diff(edges)], axis=1)
-    n_shares = min(effective_jobs(n_jobs), len(parts))
-    cuts = np.searchsorted(edges, edges[-1] * np.arange(1, n_shares) / n_shares)
-    return [np.ascontiguousarray(p) for p in np.split(parts, cuts) if len(p)]
-
-
-def _edges(components: Components, graph: AffinityGraph) -> tuple[Array, ...]:
-    """Make the argument ``graph`` of the kernel."""
-    start, source, edge = transpose(graph.indptr, graph.indices)
-    arrays = (
-        *(components.vertices, components.clusters, graph.indptr, graph.indices, graph.weights),
-        *(start, source, graph.weights[edge]),
-    )
-    return tuple(view_read_only(array) for array in arrays)
+    arguments = n_target, float(min_affinity), tuple(order), graph.edge_lists(), state
+    # runs of components with about the same number of edges
+    edge_end, n_threads = np.cumsum(parts[:, 4]), min(effective_jobs(n_jobs), len(parts))
+    cuts = np.searchsorted(edge_end, edge_end[-1] * np.arange(1, n_threads) / n_threads)
+    shares = [share for share in np.split(parts, cuts) if len(share)]
+    progress = np.zeros((len(shares), 2), np.int64)
+    with ThreadPoolExecutor(len(shares)) as pool:
+        try:
+            jobs = zip(shares, progress, strict=True)
+            futures = [pool.submit(_merge_share, *job, arguments, children, affinities) for job in jobs]
+            if verbose:
+                _show_progress(futures, progress, n_initial - n_clusters)
+            for future in futures:
+                future.result()
+        finally:
+            progress[:, 1] = 1  # an interrupt stops the threads
+    return MergeTree(labels, *interleave(parts, children, affinities, n_initial, n_clusters))
 
 
 def _state(labels: Ints, n_initial: int, k_nearest: int) -> tuple[Array, ...]:
@@ -178,12 +163,12 @@ def _state(labels: Ints, n_initial: int, k_nearest: int) -> tuple[Array, ...]:
 
 def _merge_share(
     parts: Ints,
+    progress: Ints,
     arguments: tuple[Any, ...],
     children: Ints,
     affinities: Floats,
-    progress: Ints,
 ) -> None:
-    """Merge the components ``parts``, as rows of `_shares`, in buffers for the largest of them."""
+    """Merge the components ``parts``, rows of `split`, in buffers for the largest of them."""
     from ._merge.merge_kernel import merge_components
 
     n_edges, n_clusters = int(parts[:, 4].max()), int((parts[:, 3] - parts[:, 2]).max())
@@ -203,29 +188,11 @@ def _merge_share(
     merge_components(parts, *arguments, buffers, children, affinities, progress)
 
 
-class _WatchedThreads:
-    """Threads for the kernel and a progress bar that follows them; an interrupt stops the threads."""
+def _show_progress(futures: list[Future[None]], progress: Ints, total: int) -> None:
+    """Show a progress bar that follows ``progress`` (threads, 2), until the threads have finished."""
+    from tqdm import tqdm
 
-    def __init__(self, n_threads: int, total: int, verbose: int) -> None:
-        self.progress = np.zeros((n_threads, 2), np.int64)
-        self.pool = ThreadPoolExecutor(n_threads)
-        self.total, self.verbose = total, verbose
-
-    def __enter__(self) -> "_WatchedThreads":
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.progress[:, 1] = 1
-        self.pool.shutdown()
-
-    def wait(self, futures: list[Future[None]]) -> None:
-        """Wait for the threads, with a progress bar if `verbose` is set; raise the error of any of them."""
-        if self.verbose:
-            from tqdm import tqdm
-
-            with tqdm(total=self.total, desc="merging", unit="merge") as bar:
-                while wait(futures, timeout=0.1).not_done:
-                    bar.update(min(int(self.progress[:, 0].sum()), self.total) - bar.n)
-                bar.update(self.total - bar.n)
-        for future in futures:
-            future.result()
+    with tqdm(total=total, desc="merging", unit="merge") as bar:
+        while wait(futures, timeout=0.1).not_done:
+            bar.update(min(int(progress[:, 0].sum()), total) - bar.n)
+        bar.update(total - bar.n)

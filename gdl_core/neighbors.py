@@ -5,24 +5,26 @@ smallest indices are taken. Distances are bitwise equal for any number of thread
 """
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy
 
-from ._common.checks import check_integer, check_one_of
+from ._common.checks import check_integer, check_one_of, check_square, check_values
 from ._common.jobs import effective_jobs
-from ._common.types import Array, Metric
+from ._common.types import Array, Floats, Ints, Metric
 from ._search.cell_search import find_approximate_neighbours
 from ._search.exact_search import (
     ANGULAR,
     EUCLIDEAN,
     SPARSE_METRICS,
+    Search,
     make_search,
     make_space,
     sort_by_distance,
 )
-from ._search.given_graph import check_n_neighbors, clear_rounding, read_arrays, read_dense, read_sparse
+from ._search.given_graph import check_n_neighbors, read_arrays, read_dense, read_sparse
 from .graph import KnnGraph
 
 MAX_TREE_FEATURES = 8  # with at most this many features, search trees are exact and fast at any size
@@ -30,7 +32,6 @@ MAX_EXACT_COST = 1e11  # n^2 (d + SELECTION_COST), which takes about three secon
 SELECTION_COST = 64  # cost of selecting the smallest of n distances, in features
 CELL_METRICS = (*EUCLIDEAN, "sqeuclidean", *ANGULAR)  # that can be searched approximately
 PARAMETER_METRICS = ("mahalanobis", "seuclidean", "pyfunc")  # of scikit-learn, not supported
-MAX_NEIGHBORS, MIN_NEIGHBORS = 30, 5  # bounds of the default K
 _BLOCK_ROWS = 8192  # rows searched at a time
 
 
@@ -75,7 +76,8 @@ def knn_graph(
         1 shows a progress bar.
     allow_fewer : bool
         Accept rows of a given graph (a sparse matrix or a pair of arrays) with fewer than K neighbours or
-        none. In a pair the index -1 means no neighbour.
+        none. In a pair the index -1 means no neighbour. If all rows have fewer, the graph's K is the largest
+        number.
 
     Returns
     -------
@@ -110,52 +112,18 @@ def knn_graph(
         if scipy.sparse.issparse(x):
             return read_sparse(x, n_neighbors, allow_fewer)
         return read_dense(x, n_neighbors)
-    if not scipy.sparse.issparse(x) and _is_approximate(search, x, metric):
-        return _search_approximately(x, n_neighbors, metric, n_jobs, verbose)
-    return _search_exactly(x, n_neighbors, metric, n_jobs, verbose)
-
-
-def default_n_neighbors(x: Any, metric: Metric) -> int:
-    """Choose K if the user does not: 30, or a tenth of the samples if that is less, but at least 5.
-
-    Parameters
-    ----------
-    x : array, sparse matrix or pair of arrays
-        The argument of `fit`.
-    metric : str or callable
-        For a given graph, "precomputed", K is at most the largest number of neighbours of a sample.
-
-    Returns
-    -------
-    int
-    """
-    n = len(x[0]) if isinstance(x, tuple) else x.shape[0]
-    k = min(MAX_NEIGHBORS, max(MIN_NEIGHBORS, n // 10))
-    return min(k, count_given_neighbors(x)) if metric == "precomputed" else k
-
-
-def count_given_neighbors(x: Any) -> int:
-    """Count the neighbours of the sample with the most neighbours in a given graph.
-
-    Parameters
-    ----------
-    x : array_like, sparse matrix or pair of arrays
-        The argument of `fit`.
-
-    Returns
-    -------
-    int
-        The number, at least 1; n - 1 if no graph is given.
-    """
-    if isinstance(x, tuple):
-        indices = np.asanyarray(x[0])
-        holds_self = indices.ndim == 2 and (indices == np.arange(len(indices))[:, None]).any()
-        return max(1, int(indices.shape[-1]) - int(holds_self))
-    if not scipy.sparse.issparse(x):
-        return max(1, int(x.shape[0]) - 1)
-    rows = np.repeat(np.arange(x.shape[0]), np.diff(x.indptr))
-    counts = np.bincount(rows[x.indices != rows], minlength=x.shape[0])
-    return max(1, int(counts.max()))
+    n, k, search_exactly = x.shape[0], n_neighbors, partial(make_search, x, metric, n_jobs)
+    is_approximate = not scipy.sparse.issparse(x) and _is_approximate(search, x, metric)
+    find_nearest = _search_approximately(x, k, metric, n_jobs) if is_approximate else search_exactly()
+    indices, distances = np.empty((n, k), np.int32), np.empty((n, k))
+    for start in _show_progress(range(0, n, _BLOCK_ROWS), verbose):
+        rows = np.arange(start, min(start + _BLOCK_ROWS, n))
+        indices[rows], distances[rows] = find_nearest(rows, k)
+    incomplete = np.flatnonzero(np.isinf(distances[:, -1]))  # rows with fewer than K candidates
+    if len(incomplete):
+        indices[incomplete], distances[incomplete] = search_exactly()(incomplete, k)
+    check_values("distances", distances, "finite", 0)
+    return KnnGraph(indices, distances)
 
 
 def _check_samples(x: Any, metric: Metric) -> Any:
@@ -169,18 +137,7 @@ def _check_samples(x: Any, metric: Metric) -> Any:
         names = ", ".join(map(repr, SPARSE_METRICS))
         raise ValueError(f'a sparse matrix needs metric {names} or "precomputed", got {metric!r}')
     if is_precomputed:
-        if x.shape[0] != x.shape[1]:
-            raise ValueError(f"precomputed distances must be square, got shape {x.shape}")
-        values = clear_rounding(x.data if scipy.sparse.issparse(x) else x, stacklevel=3)
-        if values.min(initial=0) < 0:
-            raise ValueError(
-                f"Negative values in data: precomputed distances must be >= 0, got {values.min()}"
-            )
-        if not scipy.sparse.issparse(x):
-            return values
-        if values is not x.data:
-            x = x.copy()
-            x.data = values
+        check_square("precomputed distances", x)
     return x
 
 
@@ -202,14 +159,20 @@ def _is_approximate(search: str, x: Array, metric: Metric) -> bool:
     return search == "approximate" or (search == "auto" and is_large and metric in CELL_METRICS)
 
 
-def _search_exactly(x: Any, k: int, metric: Metric, n_jobs: int | None, verbose: int) -> KnnGraph:
-    """Search all samples, a block of rows at a time."""
-    n, search = x.shape[0], make_search(x, metric, n_jobs)
-    indices, distances = np.empty((n, k), np.int32), np.empty((n, k))
-    for start in _show_progress(range(0, n, _BLOCK_ROWS), verbose):
-        rows = np.arange(start, min(start + _BLOCK_ROWS, n))
-        indices[rows], distances[rows] = search.k_nearest(rows, k)
-    return KnnGraph(indices, distances)
+def _search_approximately(x: Any, k: int, metric: Metric, n_jobs: int | None) -> Search:
+    """Find candidates by the approximate search; the search returned computes their distances in float64."""
+    space = make_space(x, metric, n_jobs)
+    assert space is not None  # of all `CELL_METRICS`
+    candidates = find_approximate_neighbours(space.points, k, n_jobs)
+
+    def search(rows: Ints, k: int) -> tuple[Array, Floats]:
+        near = candidates[rows]
+        lengths = space.distances(rows, near)
+        lengths[(near < 0) | (near == rows[:, None])] = np.inf
+        near, lengths = sort_by_distance(near, lengths)
+        return near[:, :k], lengths[:, :k]
+
+    return search
 
 
 def _show_progress(blocks: Iterable[int], verbose: int) -> Iterable[int]:
@@ -219,25 +182,3 @@ def _show_progress(blocks: Iterable[int], verbose: int) -> Iterable[int]:
     from tqdm import tqdm
 
     return tqdm(blocks, desc="neighbours", unit="block")  # type: ignore[no-any-return]
-
-
-def _search_approximately(x: Array, k: int, metric: Metric, n_jobs: int | None, verbose: int) -> KnnGraph:
-    """Find candidates by the approximate search, and compute their distances again in float64.
-
-    Rows with fewer than K candidates are searched exactly.
-    """
-    n, space = len(x), make_space(x, metric, n_jobs)
-    assert space is not None  # of all `CELL_METRICS`
-    candidates = find_approximate_neighbours(space.points, k, n_jobs)
-    indices, distances = np.empty((n, k), np.int32), np.empty((n, k))
-    for start in _show_progress(range(0, n, _BLOCK_ROWS), verbose):
-        rows = np.arange(start, min(start + _BLOCK_ROWS, n))
-        near = candidates[rows]
-        lengths = space.distances(rows, near)
-        lengths[(near < 0) | (near == rows[:, None])] = np.inf
-        near, lengths = sort_by_distance(near, lengths)
-        indices[rows], distances[rows] = near[:, :k], lengths[:, :k]
-    incomplete = np.flatnonzero(np.isinf(distances[:, -1]))
-    if len(incomplete):
-        indices[incomplete], distances[incomplete] = make_search(x, metric, n_jobs).k_nearest(incomplete, k)
-    return KnnGraph(indices, distances)

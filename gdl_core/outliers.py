@@ -5,7 +5,7 @@ Elimination").
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._common.checks import check_sample_labels
+from ._common.checks import LARGEST, check_sample_labels, check_values
 from ._common.types import Bools, Floats, Ints
 from .graph import AffinityGraph
 
@@ -61,8 +61,7 @@ def split_at_largest_gap(scores: ArrayLike) -> Bools:
     scores = np.asarray(scores, dtype=np.float64)
     if scores.ndim != 1:
         raise ValueError(f"scores must have shape (n_clusters,), got {scores.shape}")
-    if not np.isfinite(scores).all():
-        raise ValueError(f"scores must be finite, got {scores[~np.isfinite(scores)][0]}")
+    check_values("scores", scores, "finite", -LARGEST)
     falling = np.sort(scores)[::-1]
     gaps = falling[:-1] - falling[1:]
     if gaps.size == 0 or gaps.max() == 0:

@@ -66,12 +66,12 @@ def plot_condensed(model: Any, ax: Any = None, *, min_size: int | None = None) -
     if min_size is None:
         min_size = max(1, len(model.labels_) // 100)
     height = np.concatenate([np.zeros(tree.n_initial), tree.heights()])
-    places = place_nodes(tree, sizes)
-    labels = model.labels_[np.argsort(places[tree.initial_labels], kind="stable")]
+    places, ends, order = place_nodes(tree)
+    labels = model.labels_[order]
     pending = [(int(root), height.max(initial=0) + 1) for root in tree.roots() if sizes[root] >= min_size]
     while pending:
         node, top = pending.pop()
-        outline, branch_labels = [(top, sizes[node])], labels[places[node] : places[node] + sizes[node]]
+        outline, branch_labels = [(top, sizes[node])], labels[places[node] : ends[node]]
         start = places[node]
         while node >= tree.n_initial:
             small, large = sorted(tree.children[node - tree.n_initial].tolist(), key=sizes.__getitem__)

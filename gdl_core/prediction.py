@@ -5,14 +5,11 @@ from typing import Any
 import numpy as np
 import scipy
 
-from ._common.exponential import exp_of_negative
 from ._common.types import Array, Floats, Ints, Metric
 from ._search.given_graph import nearest_in_rows
-from .graph import AffinityGraph
+from .graph import AffinityGraph, weigh
 from .outliers import sum_inside_weights
-from .tree import MergeTree, sum_below
-
-CLUSTERS_PER_PASS = 32  # clusters handled in one pass over the hierarchy, to bound the memory
+from .tree import MergeTree, place_nodes
 
 
 def graph_memberships(graph: AffinityGraph, labels: Ints) -> Floats:
@@ -101,12 +98,9 @@ def weigh_neighbours(
     squared = distances**2
     # weights relative to that of the nearest neighbour, so that far samples have weights, too
     nearest = np.where(np.isfinite(squared[:, :1]), squared[:, :1], 0.0)
-    if sigma2 > 0:
-        weights = exp_of_negative(((nearest - squared) / sigma2).ravel()).reshape(squared.shape)
-    else:
-        weights = (squared == nearest).astype(np.float64)
+    weights = weigh((squared - nearest).ravel(), sigma2).reshape(squared.shape)
     if factors is not None:
-        weights = weights * factors
+        weights *= factors
     shares = np.zeros((len(indices), int(labels.max(initial=-1)) + 1))
     for column in range(indices.shape[1]):
         cluster = labels[indices[:, column]]
@@ -158,25 +152,19 @@ def persistences(tree: MergeTree, labels: Ints) -> Floats:
         In [0, 1]; 1 if no affinity joins the branch to others, and 0 if none completes it. Branches that
         exist from the beginning count as completed by the largest affinity.
     """
-    sizes, n_clusters = tree.node_sizes(), int(labels.max(initial=-1)) + 1
+    first, end, order = place_nodes(tree)
     lowest = np.minimum.accumulate(tree.affinities)
     completed = np.concatenate([np.full(tree.n_initial, lowest.max(initial=0.0)), lowest])
     joined = np.zeros(len(completed))
     joined[tree.children] = lowest[:, None]
-    persistence = np.zeros(n_clusters)
-    for first in range(0, n_clusters, CLUSTERS_PER_PASS):
-        batch = np.arange(first, min(first + CLUSTERS_PER_PASS, n_clusters))
-        common = np.zeros((len(sizes), len(batch)))
-        is_in_batch = np.isin(labels, batch)
-        np.add.at(common, (tree.initial_labels[is_in_batch], labels[is_in_batch] - first), 1)
-        total = np.bincount(labels[is_in_batch] - first, minlength=len(batch))
-        common = sum_below(tree, common)
-        branch = (common / (sizes[:, None] + total - common)).argmax(axis=0)
-        completion, joining = completed[branch], joined[branch]
-        persistence[batch] = 1 - np.divide(
-            joining, completion, out=np.ones(len(completion)), where=completion > 0
-        )
-    return persistence
+    branches = np.empty(int(labels.max(initial=-1)) + 1, np.int64)
+    for c in range(len(branches)):
+        count = np.append(0, np.cumsum(labels[order] == c))  # samples of c before each place
+        common = count[end] - count[first]
+        branches[c] = (common / (end - first + count[-1] - common)).argmax()
+    completion, joining = completed[branches], joined[branches]
+    shares: Floats = np.divide(joining, completion, out=np.ones(len(branches)), where=completion > 0)
+    return 1 - shares
 
 
 def _to_shares(sums: Floats, cluster: Ints) -> Floats:

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._common.checks import check_integer_at_least, check_sample_labels
+from ._common.checks import check_integer, check_sample_labels
 from ._common.types import Ints
 from .graph import AffinityGraph
 from .tree import MergeTree
@@ -99,11 +99,11 @@ def check_labels(graph: AffinityGraph, initial_labels: ArrayLike, n_clusters: in
         A label is missing or not an integer, or n_clusters is not an integer of at least 1.
     """
     labels = check_sample_labels(graph.n_samples, initial_labels, "initial_labels")
-    check_integer_at_least("n_clusters", n_clusters, 1)
-    n_initial = int(labels.max()) + 1 if len(labels) else 0
-    if len(labels) and labels.min() < 0:
+    check_integer("n_clusters", n_clusters, 1)
+    n_initial = int(labels.max(initial=-1)) + 1
+    if labels.min(initial=0) < 0:
         raise ValueError(f"initial_labels must be 0, 1, ... without gaps, got {labels.min()}")
-    missing = np.flatnonzero(np.bincount(labels, minlength=n_initial) == 0)
+    missing = np.flatnonzero(np.bincount(labels) == 0)
     if len(missing):
         raise ValueError(f"initial_labels must be 0, 1, ... without gaps, but {missing[0]} is missing")
     return labels, n_initial

@@ -1,10 +1,11 @@
 """Cuts the hierarchy where only clusters of a smallest size count."""
 
+from bisect import bisect_left
 from dataclasses import dataclass
 
 import numpy as np
 
-from ._common.checks import check_integer_at_least
+from ._common.checks import check_integer
 from ._common.types import Ints
 from .graph import number_by_first
 from .tree import MergeTree, spread_below
@@ -55,30 +56,21 @@ def select_clusters(tree: MergeTree, n_clusters: int, min_cluster_size: int = 1)
     -------
     Selection
     """
-    check_integer_at_least("n_clusters", n_clusters, 1)
-    check_integer_at_least("min_cluster_size", min_cluster_size, 1)
+    check_integer("n_clusters", n_clusters, 1)
+    check_integer("min_cluster_size", min_cluster_size, 1)
     sizes = tree.node_sizes()
     n_wanted = min(n_clusters, tree.n_initial)
-    low, high = 1, int(min_cluster_size)  # the largest size that gives enough clusters is in [low, high]
-    while low < high:
-        middle = (low + high + 1) // 2
-        if count_large_clusters(tree, sizes, middle).max() >= n_wanted:
-            low = middle
-        else:
-            high = middle - 1
-    counts = count_large_clusters(tree, sizes, low)
-    n_merges = len(tree.children) if n_wanted not in counts else _find_cut(tree, counts, n_wanted)
-    return Selection(_drop_small(tree.after(n_merges), low), n_merges, low)
 
+    def gives_too_few(size: int) -> bool:
+        return bool(count_large_clusters(tree, sizes, size).max() < n_wanted)
 
-def _find_cut(tree: MergeTree, counts: Ints, n_clusters: int) -> int:
-    """Count the merges before the cut at which ``counts`` (m + 1,) equals ``n_clusters``, which must occur.
-
-    Of several such cuts, take the last one before affinity runs out or else the first one after.
-    """
-    cuts = np.flatnonzero(counts == n_clusters)
-    by_affinity = cuts[cuts <= np.count_nonzero(tree.affinities)]
-    return int(by_affinity[-1] if len(by_affinity) else cuts[0])
+    size = 1 + bisect_left(range(2, int(min_cluster_size) + 1), True, key=gives_too_few)
+    cuts = np.flatnonzero(count_large_clusters(tree, sizes, size) == n_wanted)
+    by_affinity = cuts[cuts <= np.count_nonzero(tree.affinities)][-1:]
+    n_merges = int([*by_affinity, *cuts, len(tree.children)][0])
+    labels = tree.after(n_merges)
+    is_small = np.bincount(labels) < size
+    return Selection(number_by_first(np.where(is_small[labels], -1, labels)), n_merges, size)
 
 
 def count_large_clusters(tree: MergeTree, sizes: Ints, min_cluster_size: int) -> Ints:
@@ -103,12 +95,6 @@ def count_large_clusters(tree: MergeTree, sizes: Ints, min_cluster_size: int) ->
     steps = is_large[tree.n_initial :].astype(np.int64) - is_large[tree.children].sum(axis=1)
     counts: Ints = start + np.concatenate([[0], np.cumsum(steps)])
     return counts
-
-
-def _drop_small(labels: Ints, min_cluster_size: int) -> Ints:
-    """Label the samples of smaller clusters -1, and number the others again."""
-    is_small = np.bincount(labels) < min_cluster_size
-    return number_by_first(np.where(is_small[labels], -1, labels))
 
 
 def explain_selection(

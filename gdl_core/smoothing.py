@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._common.checks import check_integer_at_least, check_sample_labels
+from ._common.checks import check_integer, check_sample_labels
 from ._common.jobs import effective_jobs
 from ._common.types import Array, Floats, Ints
 from .graph import AffinityGraph
@@ -53,7 +53,7 @@ def smooth_labels(
     """
     labels = check_sample_labels(graph.n_samples, labels)
     n_clusters = int(labels.max(initial=-1)) + 1
-    if not check_integer_at_least("n_steps", n_steps, 0) or n_clusters < (1 if places_noise else 2):
+    if not check_integer("n_steps", n_steps, 0) or n_clusters < (1 if places_noise else 2):
         return labels
     edges = graph.symmetric()
     degree = np.asarray(edges.sum(axis=1)).ravel()

@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ._common.checks import check_integer_at_least
+from ._common.checks import check_integer
 from ._common.types import Array, Floats, Ints
 from .graph import number_by_first
 
@@ -68,7 +68,7 @@ class MergeTree:
         -------
         int
         """
-        check_integer_at_least("n_clusters", n_clusters, 1)
+        check_integer("n_clusters", n_clusters, 1)
         n_merges = min(max(self.n_initial - n_clusters, 0), len(self.children))
         too_small = np.flatnonzero(self.affinities[:n_merges] < min_affinity)
         return int(too_small[0]) if len(too_small) else n_merges
@@ -114,11 +114,8 @@ class MergeTree:
         (n_initial + m,) int64
             Initial clusters first.
         """
-        n = self.n_initial
-        sizes = np.concatenate(
-            [np.bincount(self.initial_labels, minlength=n), np.zeros(len(self.children), np.int64)]
-        )
-        return sum_below(self, sizes)
+        n_nodes = self.n_initial + len(self.children)
+        return sum_below(self, np.bincount(self.initial_labels, minlength=n_nodes))
 
     def roots(self) -> Ints:
         """Find the nodes that no merge has joined to another one.
@@ -128,9 +125,7 @@ class MergeTree:
         (r,) int64
             In ascending order.
         """
-        is_joined = np.zeros(self.n_initial + len(self.children), bool)
-        is_joined[self.children] = True
-        return np.flatnonzero(~is_joined)
+        return np.delete(np.arange(self.n_initial + len(self.children)), self.children.ravel())
 
     def heights(self) -> Floats:
         """Compute an increasing height for each merge, for drawing.
@@ -144,11 +139,9 @@ class MergeTree:
         (m,) float64
         """
         lowest = np.minimum.accumulate(self.affinities)
-        positive = lowest > 0
-        heights = np.ones(len(lowest))
-        heights[positive] = 1 + np.log10(lowest[0] / lowest[positive]) if positive.any() else 1
-        heights[~positive] = heights[positive].max(initial=0) + 1
-        return heights
+        heights = 1 + np.log10(lowest[:1] / lowest[lowest > 0])
+        top = np.full(np.count_nonzero(lowest <= 0), heights.max(initial=0) + 1)
+        return np.append(heights, top)
 
     def linkage(self) -> Floats:
         """Return the hierarchy as SciPy's linkage matrix over the samples.
@@ -222,25 +215,25 @@ def spread_below(tree: MergeTree, values: Ints) -> Ints:
     return values
 
 
-def place_nodes(tree: MergeTree, sizes: Ints) -> Ints:
+def place_nodes(tree: MergeTree) -> tuple[Ints, Ints, Ints]:
     """Place the samples on a line, those of each node side by side, the larger of two nodes first.
 
     Parameters
     ----------
     tree : MergeTree
-    sizes : (n_initial + m,) int64
-        Samples of each node.
 
     Returns
     -------
-    (n_initial + m,) int64
-        The first place of each node, from 0 on.
+    first, end : (n_initial + m,) int64
+        The places of the samples of node v are ``first[v]`` to ``end[v] - 1``.
+    order : (n,) int64
+        The sample at each place.
     """
+    sizes, roots = tree.node_sizes(), tree.roots()
     places = np.zeros(len(sizes), np.int64)
-    roots = tree.roots()
     places[roots] = np.cumsum(sizes[roots]) - sizes[roots]
     for t in range(len(tree.children) - 1, -1, -1):
         small, large = sorted(tree.children[t].tolist(), key=sizes.__getitem__)
         places[large] = places[tree.n_initial + t]
         places[small] = places[large] + sizes[large]
-    return places
+    return places, places + sizes, np.argsort(places[tree.initial_labels], kind="stable")

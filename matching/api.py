@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from matching._common.arrays import find_box
 from matching._common.types import Bytes, Floats
 from matching.drivers.inputs import MatchInputs, digest_pixels
 from matching.drivers.pair import list_steps, match_pair
@@ -131,7 +132,7 @@ class MatchResult(Result):
         (n, 4) float64
             Smallest x and y and largest x and y of each object, pixels.
         """
-        boxes = [np.concatenate([p.min(axis=0), p.max(axis=0)]) for p in self.polygons(frame=frame)]
+        boxes = [find_box(polygon) for polygon in self.polygons(frame=frame)]
         return np.array(boxes).reshape(-1, 4)
 
     def to_dataframe(self) -> Any:

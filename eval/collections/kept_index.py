@@ -161,7 +161,7 @@ class Gallery:
                 Image.fromarray(self._make(k)).save(paths[-1], quality=90)
         before = time.process_time()
         added = add_pictures(self.folder / "index", [*self.things, *map(str, paths)], cache=self.cache)
-        return (time.process_time() - before) / added.indexed if added.indexed else np.nan
+        return (time.process_time() - before) / len(added.paths) if added.paths else np.nan
 
     def draw(self, size):
         """Write segments of drawn pictures until the index has this size."""

@@ -7,6 +7,7 @@ photographs. Labels say which products a shelf shows.
 import argparse
 import json
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -45,14 +46,13 @@ def run(args: argparse.Namespace) -> None:
     with limit_threads(1), tempfile.TemporaryDirectory() as folder:
         entries = np.concatenate([encode(features(path), picture=k) for k, path in enumerate(files)])
         asked = {scene: encode_query(features(data / scene)) for scene in wanted}
-        path, cells = Path(folder, "a.seg"), _inverted.make_cells(MatchConfig())
-        _inverted.write_segment(path, cells, entries, _inverted.assign(entries, cells))
-        segment, ordered = _inverted.open_segment(path), _inverted.sort_classes(entries)
-        columns = {
-            "recall": lambda query: _inverted.find_exact(query, ordered, -1),
-            "kept index": lambda query: _inverted.find_neighbours(query, segment, n=len(files)),
-        }
-        recall = {name: recall_of(search, asked, wanted) for name, search in columns.items()}
+        columns = {"recall": _inverted.CLASS_CELLS, "kept index": _inverted.make_cells(MatchConfig())}
+        recall = {}
+        for name, cells in columns.items():
+            path = Path(folder, f"{name}.seg")
+            _inverted.write_segment(path, cells, entries, _inverted.assign(entries, cells))
+            search = partial(_inverted.find_neighbours, segment=_inverted.open_segment(path), n=len(files))
+            recall[name] = recall_of(search, asked, wanted)
     n = sum(map(len, wanted.values()))
     print(f"{len(wanted)} queries, {len(files)} gallery pictures, {n} pairs")
     rows = []

@@ -9,18 +9,16 @@ from numpy.typing import ArrayLike
 
 from .types import Array, Ints
 
-
-def check_integer(name: str, value: Any) -> int:
-    """Return an integer as an int; raise ValueError for any other value, because 2.5 must not become 2."""
-    if not isinstance(value, Integral) or isinstance(value, bool):
-        raise ValueError(f"{name} must be an integer, got {value!r}")
-    return int(value)
+LARGEST = float(np.finfo(float).max)
 
 
-def check_integer_at_least(name: str, value: Any, minimum: int) -> int:
-    """Return an integer of at least ``minimum`` as an int, or raise ValueError."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < minimum:
-        raise ValueError(f"{name} must be an integer of at least {minimum}, got {value!r}")
+def check_integer(name: str, value: Any, minimum: int | None = None) -> int:
+    """Return an integer, of at least ``minimum``, as an int; raise ValueError for any other value, because
+    2.5 must not become 2.
+    """
+    least = "" if minimum is None else f" of at least {minimum}"
+    if not isinstance(value, Integral) or isinstance(value, bool) or (least and value < minimum):
+        raise ValueError(f"{name} must be an integer{least}, got {value!r}")
     return int(value)
 
 
@@ -28,6 +26,19 @@ def check_one_of(name: str, value: Any, allowed: Sequence[Any]) -> None:
     """Raise ValueError if the value is not one of those allowed."""
     if value not in allowed:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
+
+
+def check_values(name: str, values: Array, rule: str, least: float, most: float = LARGEST) -> None:
+    """Raise ValueError, which states the rule, if a value is nan or not in [least, most]."""
+    is_outside = ~((values >= least) & (values <= most))
+    if is_outside.any():
+        raise ValueError(f"{name} must be {rule}, got {values[is_outside][0]:g}")
+
+
+def check_square(name: str, matrix: Any) -> None:
+    """Raise ValueError if a matrix is not square."""
+    if matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(f"{name} must be square, got shape {matrix.shape}")
 
 
 def check_bandwidth(bandwidth: Any) -> None:

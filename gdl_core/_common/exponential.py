@@ -36,7 +36,9 @@ def _exp(x: Floats) -> Floats:
     high, low = x - k * LOG2_HIGH, k * LOG2_LOW
     r = high - low
     t = r * r
-    p0, p1, p2, p3, p4 = COEFFICIENTS
-    c = r - t * (p0 + t * (p1 + t * (p2 + t * (p3 + t * p4))))
+    tail = np.zeros(len(x))
+    for coefficient in reversed(COEFFICIENTS):
+        tail = t * (coefficient + tail)
+    c = r - tail
     result: Floats = np.ldexp(1.0 - ((low - r * c / (2.0 - c)) - high), k.astype(np.int32))
     return result

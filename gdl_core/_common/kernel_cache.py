@@ -49,9 +49,8 @@ class KernelCache:
     @property
     def cache_path(self) -> str:
         """The folder, for Numba's statistics."""
-        chosen = _config.CACHE_DIR
-        user: Path = Path(platformdirs.user_cache_dir("gdl-match", appauthor=False)) / "kernels"
-        return str(Path(chosen).absolute() if chosen else user)
+        user = Path(platformdirs.user_cache_dir("gdl-match", appauthor=False), "kernels")
+        return str(Path(_config.CACHE_DIR or user).absolute())
 
     def enable(self) -> None:
         """Do nothing; Numba calls it."""
@@ -97,7 +96,8 @@ class KernelCache:
         """
         with suppress(Exception):
             path = self._path(sig, compiled.codegen)
-            if _is_lasting(compiled):
+            # without absolute addresses, another process can load the machine code
+            if not compiled.library.has_dynamic_globals and all(part.can_cache for part in compiled.lifted):
                 content = _reduce(compiled)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 part = path.with_name(f"{path.name}.{uuid4().hex}")
@@ -151,11 +151,6 @@ def digest_sources(name: str) -> str:
             if module_name.partition(".")[0] not in EXTERNAL_PACKAGES and module_name not in names:
                 names.append(module_name)
     return digest.hexdigest()
-
-
-def _is_lasting(compiled: Any) -> bool:
-    """True if the machine code contains no absolute addresses, so that another process can load it."""
-    return not compiled.library.has_dynamic_globals and all(part.can_cache for part in compiled.lifted)
 
 
 def _reduce(compiled: Any) -> bytes:

@@ -18,9 +18,9 @@ def find_unit(x: Any, metric: Any) -> float:
     with the unit, so that such a metric gets the samples unchanged.
     """
     values: Array = x.data if scipy.sparse.issparse(x) else x
-    if values.size == 0 or callable(metric) or metric in UNIT_DEPENDENT_METRICS:
+    if callable(metric) or metric in UNIT_DEPENDENT_METRICS:
         return 1.0
-    largest = max(float(values.max()), -float(values.min()))
+    largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))
     if largest == 0 or 1 / SAFE_RATIO <= largest <= SAFE_RATIO:
         return 1.0
     return math.ldexp(1.0, math.frexp(largest)[1] - 1)

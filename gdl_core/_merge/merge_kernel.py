@@ -41,8 +41,8 @@ from .pairs import (
     STAMP,
     WORK,
     add_sum,
+    find_pair,
     find_slot,
-    new_pair,
     put_in_heap,
     remove_from_table,
     set_key,
@@ -60,7 +60,8 @@ def merge_components(
     parts: Array,
     n_target: int,
     min_affinity: float,
-    graph: Arrays,
+    order: Arrays,
+    edges: tuple[Arrays, Arrays],
     state: Arrays,
     buffers: Arrays,
     children: Array,
@@ -73,11 +74,12 @@ def merge_components(
     Parameters
     ----------
     parts : (p, 5) int64
-        A component per row: its first vertex and their end in ``order``, its first cluster and their end in
-        ``cluster_order``, and its number of edges, which is overwritten with the number of merges.
-    graph : tuple
-        order (n,) int64 and cluster_order (n_initial,) int64: vertices and clusters, sorted by component. W
-        in compressed rows: indptr (n + 1,), indices, weights float64. Then W^T in the same form.
+        A component per row: its first vertex and their end, its first cluster and their end in ``order``, and
+        its number of edges, which is overwritten with the number of merges.
+    order : tuple
+        (n,) int64 and (n_initial,) int64: vertices and clusters, sorted by component.
+    edges : tuple
+        `AffinityGraph.edge_lists`.
     state : tuple
         clusters (n_initial, 10) int64: see `pairs`; at first without entries and pairs.
         vertex (n, 3) int64: the first entry of each vertex, the number of its entries, and its cluster.
@@ -101,7 +103,7 @@ def merge_components(
     """
     clusters, vertex, next_member, sets = state
     entry_cluster, sums, link, pairs, values, heap, all_slots, candidates, changed = buffers
-    order, cluster_order = graph[0], graph[1]
+    vertices, cluster_order = order
     n_initial, k_nearest = len(clusters), sets.shape[1]
     counts = np.zeros(2, np.int64)
     entries, queue = (entry_cluster, sums, link), (pairs, values, heap, counts)
@@ -112,13 +114,13 @@ def merge_components(
         while n_slots < 2 * parts[q, 4]:
             n_slots *= 2
         table = all_slots[:n_slots]
-        n_entries = _sum_degrees(order[v0:v1], graph, clusters, vertex, entries)
+        n_entries = _sum_degrees(vertices[v0:v1], edges, clusters, vertex, entries)
         counts[N_RECORDS] = counts[N_HEAPED] = 0
         _find_pairs(n_entries, clusters, vertex, entries, queue, table)
         if k_nearest == 0:
             for p in range(counts[N_RECORDS]):
                 set_key(clusters, pairs, values, p)
-                put_in_heap(pairs, values, heap, counts, p)
+                put_in_heap(queue, p)
         t = np.int64(0)
         is_new = False  # whether there has been no merge since all neighbour sets were built
         while c1 - c0 - t > n_target and progress[1] == 0:
@@ -135,7 +137,7 @@ def merge_components(
                 low, high = high, low
             if pairs[top, RANK] != low or pairs[top, RANK + 1] != high:  # the key is outdated
                 set_key(clusters, pairs, values, top)
-                put_in_heap(pairs, values, heap, counts, top)
+                put_in_heap(queue, top)
                 continue
             children[c0 + t, 0], children[c0 + t, 1], affinities[c0 + t] = low, high, values[top, KEY]
             if clusters[a, WORK] < clusters[b, WORK]:
@@ -151,7 +153,7 @@ def merge_components(
                 p = clusters[changed[i], MEMO]
                 if k_nearest == 0 or pairs[p, FLAGS]:
                     set_key(clusters, pairs, values, p)
-                    put_in_heap(pairs, values, heap, counts, p)
+                    put_in_heap(queue, p)
             t += 1
             is_new = False
             progress[0] += 1
@@ -159,17 +161,16 @@ def merge_components(
 
 
 @inner
-def _sum_degrees(order: Array, graph: Arrays, clusters: Array, vertex: Array, entries: Arrays) -> Scalar:
-    """Fill the entries of the vertices ``order``, and return their number."""
+def _sum_degrees(
+    vertices: Array, edges: tuple[Arrays, Arrays], clusters: Array, vertex: Array, entries: Arrays
+) -> Scalar:
+    """Fill the entries of ``vertices``, and return their number."""
     entry_cluster, sums, link = entries
     end = np.int64(0)
-    for i in order:
+    for i in vertices:
         first = end
         for direction in range(2):
-            if direction:  # edges from i, then edges to i
-                indptr, indices, weights = graph[5], graph[6], graph[7]
-            else:
-                indptr, indices, weights = graph[2], graph[3], graph[4]
+            indptr, indices, weights = edges[direction]  # edges from i, then edges to i
             column = 2 - 2 * direction
             for k in range(indptr[i], indptr[i + 1]):
                 c = vertex[indices[k], CLUSTER]
@@ -201,17 +202,14 @@ def _find_pairs(
 ) -> None:
     """Make the pairs of the initial clusters."""
     entry_cluster, sums, link = entries
-    pairs, values, _, counts = queue
+    pairs, values, _, _ = queue
     for s in range(len(table)):
         table[s] = -1
     for e in range(n_entries):
         high, low = multiply(sums[e, 0], sums[e, 1], sums[e, 2], sums[e, 3])
         if high > 0:
             a, c = np.int64(entry_cluster[e]), vertex[link[e, 0], CLUSTER]
-            slot = find_slot(pairs, table, a, c)
-            p = np.int64(table[slot])
-            if p < 0:
-                p = new_pair(clusters, pairs, values, table, counts, slot, a, c)
+            p = find_pair(clusters, queue, table, a, c)
             add_sum(values, p, np.int64(pairs[p, END + 1] == a), high, low)
 
 
@@ -223,7 +221,7 @@ def _move_pairs(
 
     Fills ``changed`` with the clusters whose pair with a has changed, and returns their number.
     """
-    pairs, values, heap, counts = queue
+    pairs, values, _, _ = queue
     k_nearest = choice[0].shape[1]
     n_changed = np.int64(0)
     after = clusters[b, PAIR]
@@ -253,7 +251,7 @@ def _move_pairs(
             clusters[a, PAIR] = p
             table[find_slot(pairs, table, a, c)] = p
         else:
-            take_from_heap(pairs, values, heap, counts, p)
+            take_from_heap(queue, p)
             pairs[p, PLACE], pairs[p, FLAGS] = REMOVED, 0
     clusters[b, PAIR] = -1
     return n_changed
@@ -269,7 +267,7 @@ def _move_entries(
     Adds to ``changed``, which holds ``n_changed`` clusters, and returns their new number.
     """
     entry_cluster, sums, link = entries
-    pairs, values, _, counts = queue
+    pairs, values, _, _ = queue
     v = clusters[b, ENTRY]
     after: Scalar = np.int64(link[v, 1]) if v >= 0 else v
     while v >= 0:
@@ -300,11 +298,8 @@ def _move_entries(
                         )
                     if high > 0:
                         if clusters[c, STAMP] != t:
-                            slot = find_slot(pairs, table, a, c)
-                            p = np.int64(table[slot])
-                            if p < 0:
-                                p = new_pair(clusters, pairs, values, table, counts, slot, a, c)
-                            clusters[c, STAMP], clusters[c, MEMO] = t, p
+                            clusters[c, STAMP] = t
+                            clusters[c, MEMO] = find_pair(clusters, queue, table, a, c)
                             changed[n_changed] = c
                             n_changed += 1
                         p = clusters[c, MEMO]

@@ -29,8 +29,8 @@ from .pairs import (
 @inner
 def build_sets(cluster_list: Array, clusters: Array, queue: Arrays, choice: Arrays) -> None:
     """Build N_c of some clusters from all their pairs: at first, and again when the sets are exhausted."""
-    pairs, values, heap, counts = queue
-    sets, candidates, n_candidates = choice
+    pairs, _, _, counts = queue
+    _, candidates, n_candidates = choice
     for record in range(counts[N_RECORDS]):
         pairs[record, FLAGS] = 0
         if pairs[record, PLACE] != REMOVED:
@@ -44,10 +44,10 @@ def build_sets(cluster_list: Array, clusters: Array, queue: Arrays, choice: Arra
                 candidates[n_candidates[0]] = p
                 n_candidates[0] += 1
             p = np.int64(pairs[p, NEXT + np.int64(pairs[p, END + 1] == c)])
-        _fill_set(clusters, pairs, values, sets, candidates, n_candidates, c)
+        _fill_set(clusters, queue, choice, c)
     for record in range(counts[N_RECORDS]):
         if pairs[record, FLAGS]:
-            put_in_heap(pairs, values, heap, counts, record)
+            put_in_heap(queue, record)
 
 
 @inner
@@ -66,21 +66,21 @@ def open_sets(clusters: Array, pairs: Array, choice: Arrays, a: int, top: int) -
 @inner
 def choose_set(clusters: Array, queue: Arrays, choice: Arrays, a: int) -> None:
     """Set N_ab to the K^c nearest of the candidates."""
-    pairs, values, heap, counts = queue
-    sets, candidates, n_candidates = choice
+    pairs = queue[0]
+    _, candidates, n_candidates = choice
     for i in range(n_candidates[0]):  # before any key changes, because the heap would lose its order
-        take_from_heap(pairs, values, heap, counts, np.int64(candidates[i]))
-    _fill_set(clusters, pairs, values, sets, candidates, n_candidates, a)
+        take_from_heap(queue, np.int64(candidates[i]))
+    _fill_set(clusters, queue, choice, a)
     for i in range(n_candidates[0]):
         if pairs[candidates[i], FLAGS]:
-            put_in_heap(pairs, values, heap, counts, np.int64(candidates[i]))
+            put_in_heap(queue, np.int64(candidates[i]))
 
 
 @inner
-def _fill_set(
-    clusters: Array, pairs: Array, values: Array, sets: Array, candidates: Array, n_candidates: Array, c: int
-) -> None:
+def _fill_set(clusters: Array, queue: Arrays, choice: Arrays, c: int) -> None:
     """Set N_c to the K^c nearest of the candidates."""
+    pairs, values, _, _ = queue
+    sets, candidates, n_candidates = choice
     n_near = 0
     for i in range(n_candidates[0]):
         p = np.int64(candidates[i])

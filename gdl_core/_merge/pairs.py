@@ -13,7 +13,7 @@ heap, counts).
 import numpy as np
 
 from .._common.jit import inner
-from .._common.types import Array, Scalar
+from .._common.types import Array, Arrays, Scalar
 from .double_double import add, divide
 
 # Columns of clusters (n_initial, 10) int64
@@ -84,10 +84,13 @@ def remove_from_table(pairs: Array, table: Array, p: int) -> None:
 
 
 @inner
-def new_pair(
-    clusters: Array, pairs: Array, values: Array, table: Array, counts: Array, slot: int, a: int, c: int
-) -> Scalar:
-    """Make a record of {a, c} with both sums 0, outside the heap, and return its number."""
+def find_pair(clusters: Array, queue: Arrays, table: Array, a: int, c: int) -> Scalar:
+    """Find the record of {a, c}, or make one with both sums 0, outside the heap, and return its number."""
+    pairs, values, _, counts = queue
+    slot = find_slot(pairs, table, a, c)
+    p = np.int64(table[slot])
+    if p >= 0:
+        return p
     p = counts[N_RECORDS]
     counts[N_RECORDS] += 1
     pairs[p, END], pairs[p, END + 1] = a, c
@@ -132,8 +135,9 @@ def precedes(pairs: Array, values: Array, p: int, q: int) -> Scalar:
 
 
 @inner
-def put_in_heap(pairs: Array, values: Array, heap: Array, counts: Array, p: int) -> None:
+def put_in_heap(queue: Arrays, p: int) -> None:
     """Put p at the place of its key, whether or not it was in the heap."""
+    pairs, values, heap, counts = queue
     if pairs[p, PLACE] < 0:
         pairs[p, PLACE] = counts[N_HEAPED]
         counts[N_HEAPED] += 1
@@ -163,8 +167,9 @@ def put_in_heap(pairs: Array, values: Array, heap: Array, counts: Array, p: int)
 
 
 @inner
-def take_from_heap(pairs: Array, values: Array, heap: Array, counts: Array, p: int) -> None:
+def take_from_heap(queue: Arrays, p: int) -> None:
     """Remove p from the heap, if it is there."""
+    pairs, _, heap, counts = queue
     k = pairs[p, PLACE]
     if k < 0:
         return
@@ -173,4 +178,4 @@ def take_from_heap(pairs: Array, values: Array, heap: Array, counts: Array, p: i
     last = np.int64(heap[counts[N_HEAPED]])
     if last != p:
         pairs[last, PLACE] = k
-        put_in_heap(pairs, values, heap, counts, last)
+        put_in_heap(queue, last)

@@ -17,25 +17,6 @@ _ANY_ORDER = {"reassoc", "contract", "nsz"}  # options that let the compiler spl
 
 
 @njit(fastmath=_ANY_ORDER)
-def nearest_centroids(
-    x: Array, start: Array, centroids: Array, near: Array, label: Array, first: int, last: int
-) -> None:
-    """Set label[i] to the nearest of the cells ``near[c]`` (ties: the first one), for the points i of the
-    cells c from first to last - 1.
-
-    near (n_cells, w) int32: the cells near each cell, with the cell itself first.
-    """
-    for c in range(first, last):
-        for i in range(start[c], start[c + 1]):
-            best = np.float32(np.inf)
-            for p in range(near.shape[1]):
-                s = _squared_distance(x[i], centroids[near[c, p]])
-                if s < best:
-                    best = s
-                    label[i] = near[c, p]
-
-
-@njit(fastmath=_ANY_ORDER)
 def scan_cells(
     x: Array,
     start: Array,
@@ -50,6 +31,7 @@ def scan_cells(
 ) -> None:
     """Find the nearest points for the points of the cells c from first to last - 1, among those of the
     ``n_probes`` cells of ``near[c]`` with the nearest centroids. max_size: the size of the largest cell.
+    near (n_cells, w) int32: the cells near each cell, with the cell itself first.
     """
     d = x.shape[1]
     columns = np.empty((d, max_size), np.float32)  # the points of one cell, one row per feature
@@ -75,7 +57,11 @@ def scan_cells(
             for i in range(i0, i1):
                 if distance[i - i0, p] <= farthest[i - i0]:
                     _squares_to_all(x[i], columns, n_points, squares)
-                    _take_nearest(squares, n_points, j0, i, neighbours[i], squared[i])
+                    last_square = squared[i, -1]
+                    for j in range(n_points):
+                        if squares[j] < last_square and j0 + j != i:
+                            insert(j0 + j, squares[j], neighbours[i], squared[i])
+                            last_square = squared[i, -1]
 
 
 @njit  # without `_ANY_ORDER`, so that lengths in float64 have the same bits as elsewhere
@@ -169,14 +155,16 @@ def _insert_sorted(j: int, distance: float, neighbours: Array, distances: Array)
 
 
 @njit(fastmath=_ANY_ORDER)
-def rank_again(x: Array, candidates: Array, neighbours: Array, squared: Array, first: int, last: int) -> None:
-    """Find the nearest of the candidates (n, c) of the points from first to last - 1, by distance in x."""
+def rank(
+    x: Array, others: Array, candidates: Array, neighbours: Array, squared: Array, first: int, last: int
+) -> None:
+    """Find the nearest of the candidates (n, c), rows of ``others``, of the points from first to last - 1."""
     for i in range(first, last):
         neighbours[i], squared[i] = -1, np.inf
         for k in range(candidates.shape[1]):
             j = candidates[i, k]
             if j >= 0:
-                s = _squared_distance(x[i], x[j])
+                s = _squared_distance(x[i], others[j])
                 if s < squared[i, -1]:
                     insert(j, s, neighbours[i], squared[i])
 
@@ -270,16 +258,6 @@ def _list_offers(
                 offers[count] = candidate
                 count += 1
     return count
-
-
-@inner
-def _take_nearest(squares: Array, n_points: int, j0: int, i: int, neighbours: Array, squared: Array) -> None:
-    """Enter the points j0, j0 + 1, ... into the list of point i, by their squared distances."""
-    farthest = squared[-1]
-    for j in range(n_points):
-        if squares[j] < farthest and j0 + j != i:
-            insert(j0 + j, squares[j], neighbours, squared)
-            farthest = squared[-1]
 
 
 @inner(fastmath=_ANY_ORDER)

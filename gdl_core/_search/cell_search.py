@@ -77,7 +77,7 @@ def find_approximate_neighbours(x: NDArray[np.floating], k: int, n_jobs: int | N
     (n, m) int32
         m >= k candidates in no particular order; -1 where fewer were found.
     """
-    from .cell_kernels import rank_again, scan_cells
+    from .cell_kernels import rank, scan_cells
 
     x = scale_points(x)[0]
     n, m = len(x), min(k + N_SPARE, len(x) - 1)
@@ -92,7 +92,7 @@ def find_approximate_neighbours(x: NDArray[np.floating], k: int, n_jobs: int | N
     run_in_parts(partial(scan_cells, *members, *probes, *nearest), n_cells, n_jobs, min_rows=1)
     if not is_exact:
         candidates, nearest = nearest[0], _make_empty_lists(n, m)
-        run_in_parts(partial(rank_again, x[cells.order], candidates, *nearest), n, n_jobs)
+        run_in_parts(partial(rank, x[cells.order], x[cells.order], candidates, *nearest), n, n_jobs)
     near = _refine(x[cells.order], *nearest, n_jobs)
     result = np.empty_like(near)
     result[cells.order] = np.where(near >= 0, cells.order[near], -1)
@@ -136,7 +136,7 @@ def project(x: Floats) -> Floats:
 
 def divide(x: Floats, cell_size: int, n_jobs: int | None) -> Cells:
     """Divide x into cells of at most ``cell_size`` points by a tree, then improve them by k-means."""
-    from .cell_kernels import nearest_centroids
+    from .cell_kernels import rank
 
     n = len(x)
     depth = max(0, int(np.ceil(np.log2(n / cell_size))))
@@ -150,9 +150,10 @@ def divide(x: Floats, cell_size: int, n_jobs: int | None) -> Cells:
             _split(x, order[first:end], middle - first)
     cells = _make_cells(x[order], order, start, n_jobs)
     for _ in range(KMEANS_STEPS if n_cells > 1 else 0):
-        label = np.empty(n, np.int32)
-        data = x[cells.order], cells.start, cells.centroids, cells.near
-        run_in_parts(partial(nearest_centroids, *data, label), len(cells.near), n_jobs, min_rows=1)
+        near = np.repeat(cells.near, np.diff(cells.start), axis=0)
+        nearest = _make_empty_lists(n, 1)
+        run_in_parts(partial(rank, x[cells.order], cells.centroids, near, *nearest), n, n_jobs)
+        label = nearest[0][:, 0]
         sizes = np.bincount(label)
         if sizes.max() > MAX_GROWTH * n / n_cells:
             break

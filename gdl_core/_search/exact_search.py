@@ -9,16 +9,20 @@ Rows that are mostly zeros, such as one-hot codes and word counts, are compared 
 zero.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy
 
+from .._common.checks import check_values
 from .._common.jobs import run_in_parts
 from .._common.types import Array, Floats, Ints
 from .cell_search import CELL_SIZE, Cells, divide, project, rank_cells, scale_points
+
+Search = Callable[[Ints, int], tuple[Array, Floats]]
 
 EUCLIDEAN = ("euclidean", "l2", "minkowski", "p", "nan_euclidean")  # without parameters, and without nan
 ANGULAR = ("cosine", "correlation")
@@ -30,123 +34,6 @@ _EPS = np.finfo(np.float64).eps
 _MAX_CANDIDATES = 2_000_000  # candidates searched at a time, over all rows
 _GROWTH_FACTOR = 8  # of the candidates per search; each search costs about as much as the first
 _SPARSE_RATIO = 64  # if fewer than one value in 64 is not zero, zeros are left out
-
-
-@dataclass(frozen=True, eq=False)
-class MetricSearch:
-    """Samples among which neighbours are searched by scikit-learn.
-
-    Attributes
-    ----------
-    searcher : NearestNeighbors
-    points : (n, d) array
-        The samples given to it.
-    """
-
-    searcher: Any
-    points: Array
-
-    def k_nearest(self, rows: Ints, k: int) -> tuple[Array, Floats]:
-        """Find the neighbours of the samples ``rows``: indices and distances (r, k)."""
-        # the sample itself, and one more to see whether others are as near as the K-th
-        return drop_self(*self._search(rows, k, min(k + 2, len(self.points))), rows)
-
-    def _search(self, rows: Ints, k: int, m: int) -> tuple[Array, Floats]:
-        """Find the K + 1 nearest by (distance, index), the sample included -> (r, k + 1) each.
-
-        They are among m that the searcher finds, or more if others may be as near as the last of these.
-        """
-        n = len(self.points)
-        distances, indices = self.searcher.kneighbors(self.points[rows], m)
-        _check_finite(distances)
-        indices, distances = sort_by_distance(indices, distances)
-        is_settled = (distances[:, -1] > distances[:, k] * (1 + _TIE_TOLERANCE)) | (m == n)
-        indices, distances = indices[:, : k + 1], distances[:, : k + 1]
-        unsettled = np.flatnonzero(~is_settled)
-        if len(unsettled):
-            # equal rows have equal distances to all others, so one of them is searched
-            distinct, group = _find_distinct(self.points[rows[unsettled]])
-            m = _GROWTH_FACTOR * m if _GROWTH_FACTOR * m < n / 8 else n
-            n_parts = min(len(distinct), 1 + len(distinct) * m // _MAX_CANDIDATES)
-            parts = np.array_split(rows[unsettled[distinct]], n_parts)
-            found = zip(*(self._search(part, k, m) for part in parts), strict=True)
-            indices[unsettled], distances[unsettled] = (np.concatenate(part)[group] for part in found)
-        return indices, distances
-
-
-@dataclass(frozen=True, eq=False)
-class CellSearch:
-    """Samples in cells, among which neighbours are searched by distances of a `Space`.
-
-    Attributes
-    ----------
-    space : Space
-    projected : (n, p) float32
-        Its points in the order of the cells, moved, scaled and projected.
-    cells : Cells
-    rounding : tuple of float
-        scale, relative and absolute bound of projected distances, see `cell_kernels.scan_all_cells`.
-    """
-
-    space: "Space"
-    projected: Array
-    cells: Cells
-    rounding: tuple[float, float, float]
-
-    def k_nearest(self, rows: Ints, k: int) -> tuple[Array, Floats]:
-        """Find the neighbours of the samples ``rows``: indices and distances (r, k)."""
-        from .cell_kernels import scan_all_cells
-
-        space, cells = self.space, self.cells
-        places = np.argsort(cells.order)[rows]
-        by_cell = np.argsort(places)
-        queries = np.searchsorted(places[by_cell], cells.start), places[by_cell]
-        offsets = self.projected - np.repeat(cells.centroids, np.diff(cells.start), axis=0)
-        radius = np.sqrt(np.maximum.reduceat(np.einsum("ij,ij->i", offsets, offsets), cells.start[:-1]))
-        divided = self.projected, cells.start, int(np.diff(cells.start).max()), cells.centroids, cells.near
-        exact = space.points, cells.order, *self.rounding, space.zero_length, space.is_squared
-        nearest = np.empty((len(rows), k), np.int32), np.empty((len(rows), k))
-        search = partial(scan_all_cells, *divided, radius, exact, queries, *nearest)
-        run_in_parts(search, len(cells.near), space.n_jobs, min_rows=1)
-        _check_finite(nearest[1])
-        indices, distances = np.empty_like(nearest[0]), np.empty_like(nearest[1])
-        indices[by_cell], distances[by_cell] = nearest
-        return indices, space.from_powers(distances)
-
-
-@dataclass(frozen=True, eq=False)
-class SparseSearch:
-    """Samples that are mostly zeros, among which neighbours are searched by distances of a `Space`.
-
-    Attributes
-    ----------
-    space : Space
-    by_row : (n, d) csr_matrix
-        Its points, without zeros.
-    by_feature : (n, d) csc_matrix
-    """
-
-    space: "Space"
-    by_row: "scipy.sparse.csr_matrix"
-    by_feature: "scipy.sparse.csc_matrix"
-
-    def k_nearest(self, rows: Ints, k: int) -> tuple[Array, Floats]:
-        """Find the neighbours of the samples ``rows``: indices and distances (r, k)."""
-        from .knn_kernel import nearest_of_sparse
-
-        space, x = self.space, self.by_row
-        arrays = [(m.indptr, m.indices, m.data) for m in (x, self.by_feature)]
-        squares = np.asarray(x.multiply(x).sum(axis=1)).ravel()
-        rounding = _EPS * (8 + int(np.diff(x.indptr).max()))
-        indices, distances = np.empty((len(rows), k), np.int32), np.empty((len(rows), k))
-
-        constants = rounding, space.zero_length, space.is_squared
-        search = partial(
-            nearest_of_sparse, *arrays, squares, x.shape[1], rows, *constants, indices, distances
-        )
-        run_in_parts(search, len(rows), space.n_jobs)
-        _check_finite(distances)
-        return indices, space.from_powers(distances)
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,35 +77,104 @@ def make_space(x: Any, metric: Any, n_jobs: int | None) -> Space | None:
     return Space(x, metric, n_jobs) if metric in (*EUCLIDEAN, "sqeuclidean") else None
 
 
-def make_search(x: Any, metric: Any, n_jobs: int | None) -> MetricSearch | CellSearch | SparseSearch:
-    """Make the search for neighbours among samples (n, d); it has ``k_nearest(rows, k)``."""
+def make_search(x: Any, metric: Any, n_jobs: int | None) -> Search:
+    """Make the search among samples (n, d): called with rows (r,) and K, it finds their neighbours (r, K)."""
     space = make_space(x, metric, n_jobs)
     if space is None:
         from sklearn.neighbors import NearestNeighbors
 
-        return MetricSearch(NearestNeighbors(metric=metric, n_jobs=n_jobs).fit(x), x)
+        return partial(_search_by_metric, NearestNeighbors(metric=metric, n_jobs=n_jobs).fit(x), x)
     points = space.points
     if scipy.sparse.issparse(points) or np.count_nonzero(points) * _SPARSE_RATIO < points.size:
         # the bound on products holds for sums in float64 of exact products
         by_row = scipy.sparse.csr_matrix(points, dtype=np.float64, copy=True)
         by_row.sum_duplicates()
-        return SparseSearch(space, by_row, by_row.tocsc())
-    return _make_cell_search(space)
-
-
-def _make_cell_search(space: Space) -> CellSearch:
-    """Divide the points of a space into cells, and bound the rounding of their float32 copies."""
-    scaled, scale = scale_points(space.points)
+        return partial(search_sparse, space, by_row, by_row.tocsc())
+    scaled, scale = scale_points(points)
     projected = project(scaled)
     d = scaled.shape[1]
     absolute = ROUNDING * np.sqrt(d)  # no value exceeds 1
     if projected is not scaled:  # each value is a sum of d products
         longest = np.sqrt(np.einsum("ij,ij->i", scaled, scaled).max())
         absolute += ROUNDING * d * np.sqrt(projected.shape[1]) * longest
-    cells = divide(projected, max(CELL_SIZE, len(scaled) // MAX_CELLS), space.n_jobs)
-    cells = Cells(cells.order, cells.start, cells.centroids, rank_cells(cells.centroids))
+    cells = divide(projected, max(CELL_SIZE, len(scaled) // MAX_CELLS), n_jobs)
+    cells = replace(cells, near=rank_cells(cells.centroids))
     rounding = scale, ROUNDING * (d + 8), float(absolute)
-    return CellSearch(space, projected[cells.order], cells, rounding)
+    return partial(_search_cells, space, projected[cells.order], cells, rounding)
+
+
+def _search_by_metric(searcher: Any, points: Array, rows: Ints, k: int) -> tuple[Array, Floats]:
+    """Find neighbours by scikit-learn."""
+    # the sample itself, and one more to see whether others are as near as the K-th
+    indices, distances = _search_with_self(searcher, points, rows, k, min(k + 2, len(points)))
+    is_self = indices == rows[:, None]
+    is_self[~is_self.any(axis=1), -1] = True  # equal samples displaced the sample
+    return indices[~is_self].reshape(-1, k), distances[~is_self].reshape(-1, k)
+
+
+def _search_with_self(searcher: Any, points: Array, rows: Ints, k: int, m: int) -> tuple[Array, Floats]:
+    """Find the K + 1 nearest by (distance, index), the sample included -> (r, k + 1) each.
+
+    They are among m that the searcher finds, or more if others may be as near as the last of these.
+    """
+    n = len(points)
+    distances, indices = searcher.kneighbors(points[rows], m)
+    check_values("distances", distances, "finite", -np.inf)
+    indices, distances = sort_by_distance(indices, distances)
+    is_settled = (distances[:, -1] > distances[:, k] * (1 + _TIE_TOLERANCE)) | (m == n)
+    indices, distances = indices[:, : k + 1], distances[:, : k + 1]
+    unsettled = np.flatnonzero(~is_settled)
+    if len(unsettled):
+        # equal rows have equal distances to all others, so one of them is searched
+        unique = np.unique(points[rows[unsettled]], axis=0, return_index=True, return_inverse=True)
+        distinct, group = unique[1], unique[2].ravel()  # NumPy 2.0 gives the inverse another shape
+        m = _GROWTH_FACTOR * m if _GROWTH_FACTOR * m < n / 8 else n
+        n_parts = min(len(distinct), 1 + len(distinct) * m // _MAX_CANDIDATES)
+        parts = np.array_split(rows[unsettled[distinct]], n_parts)
+        found = zip(*(_search_with_self(searcher, points, part, k, m) for part in parts), strict=True)
+        indices[unsettled], distances[unsettled] = (np.concatenate(part)[group] for part in found)
+    return indices, distances
+
+
+def _search_cells(
+    space: Space, projected: Array, cells: Cells, rounding: tuple[float, float, float], rows: Ints, k: int
+) -> tuple[Array, Floats]:
+    """Find neighbours among points in cells.
+
+    projected (n, p) float32: the points in the order of the cells, moved, scaled and projected; rounding:
+    scale, relative and absolute bound of projected distances, see `cell_kernels.scan_all_cells`.
+    """
+    from .cell_kernels import scan_all_cells
+
+    places = np.argsort(cells.order)[rows]
+    by_cell = np.argsort(places)
+    queries = np.searchsorted(places[by_cell], cells.start), places[by_cell]
+    offsets = projected - np.repeat(cells.centroids, np.diff(cells.start), axis=0)
+    radius = np.sqrt(np.maximum.reduceat(np.einsum("ij,ij->i", offsets, offsets), cells.start[:-1]))
+    divided = projected, cells.start, int(np.diff(cells.start).max()), cells.centroids, cells.near
+    exact = space.points, cells.order, *rounding, space.zero_length, space.is_squared
+    nearest = np.empty((len(rows), k), np.int32), np.empty((len(rows), k))
+    search = partial(scan_all_cells, *divided, radius, exact, queries, *nearest)
+    run_in_parts(search, len(cells.near), space.n_jobs, min_rows=1)
+    order = np.argsort(by_cell)
+    return nearest[0][order], space.from_powers(nearest[1][order])
+
+
+def search_sparse(
+    space: Space, by_row: "scipy.sparse.csr_matrix", by_feature: "scipy.sparse.csc_matrix", rows: Ints, k: int
+) -> tuple[Array, Floats]:
+    """Find neighbours among points that are mostly zeros, given without zeros."""
+    from .knn_kernel import nearest_of_sparse
+
+    arrays = [(m.indptr, m.indices, m.data) for m in (by_row, by_feature)]
+    squares = np.asarray(by_row.multiply(by_row).sum(axis=1)).ravel()
+    rounding = _EPS * (8 + int(np.diff(by_row.indptr).max()))
+    indices, distances = np.empty((len(rows), k), np.int32), np.empty((len(rows), k))
+    constants = rounding, space.zero_length, space.is_squared
+    nearest = indices, distances
+    search = partial(nearest_of_sparse, *arrays, squares, by_row.shape[1], rows, *constants, *nearest)
+    run_in_parts(search, len(rows), space.n_jobs)
+    return indices, space.from_powers(distances)
 
 
 def _directions(x: Array, metric: str) -> Floats:
@@ -249,30 +205,7 @@ def _sparse_directions(x: "scipy.sparse.csr_matrix") -> "scipy.sparse.csr_matrix
     return scipy.sparse.hstack([scaled, scipy.sparse.csr_matrix(length == 0).T.astype(np.float64)], "csr")
 
 
-def _check_finite(distances: Floats) -> None:
-    """Raise ValueError if a distance is not finite."""
-    if not np.isfinite(distances).all():
-        raise ValueError(f"distances must be finite, got {distances[~np.isfinite(distances)][0]}")
-
-
-def _find_distinct(x: Array) -> tuple[Ints, Ints]:
-    """Find rows that hold each distinct value once, and for each row the position of its equal among them."""
-    x = np.ascontiguousarray(x)
-    whole = x.view(np.dtype((np.void, x.shape[1] * x.itemsize))).ravel()
-    return np.unique(whole, return_index=True, return_inverse=True)[1:]
-
-
 def sort_by_distance(indices: Array, distances: Array) -> tuple[Array, Array]:
     """Sort each row by (distance, index)."""
     order = np.lexsort((indices, distances), axis=-1)
     return np.take_along_axis(indices, order, 1), np.take_along_axis(distances, order, 1)
-
-
-def drop_self(indices: Array, distances: Array, rows: Ints) -> tuple[Array, Array]:
-    """Remove one entry of each row: the sample itself, or the last entry if equal samples displaced the
-    sample.
-    """
-    is_self = indices == rows[:, None]
-    is_self[~is_self.any(axis=1), -1] = True
-    shape = (len(rows), indices.shape[1] - 1)
-    return indices[~is_self].reshape(shape), distances[~is_self].reshape(shape)

@@ -22,19 +22,25 @@ def check_n_neighbors(n_neighbors: int, n: int) -> None:
         raise ValueError(f"n_neighbors must be in [1, {n - 1}] for {n} samples, got {n_neighbors}")
 
 
-def clear_rounding(distances: Array, stacklevel: int) -> Array:
-    """Return the distances, with those that are negative only because of rounding set to 0 in a copy."""
+def clear_rounding(distances: Array) -> Array:
+    """Return the distances, with those that are negative only because of rounding set to 0 in a copy.
+
+    Raises ValueError if others are negative. The warning points at the caller of `neighbors.knn_graph`, which
+    calls the caller of this function.
+    """
     lowest = distances.min(initial=0)
-    if not -ROUNDING_SHARE * distances.max(initial=0) <= lowest < 0:
+    if lowest < -ROUNDING_SHARE * distances.max(initial=0):
+        raise ValueError(f"Negative values in data: distances must be >= 0, got {lowest}")
+    if not lowest < 0:
         return distances
     text = f"distances below zero because of rounding, down to {lowest:g}, are taken as 0"
-    warnings.warn(text, stacklevel=stacklevel + 1)
+    warnings.warn(text, stacklevel=4)
     return np.maximum(distances, 0)
 
 
 def read_dense(distances: Array, k: int) -> KnnGraph:
     """Read an (n, n) array of distances, whose diagonal is not used."""
-    n = len(distances)
+    n, distances = len(distances), clear_rounding(distances)
     knn_indices, knn_distances = np.empty((n, k), np.int32), np.empty((n, k))
     step = max(1, min(BLOCK_ROWS, BLOCK_VALUES // n))
     for start in range(0, n, step):
@@ -68,8 +74,8 @@ def read_sparse(graph: Any, k: int, allow_fewer: bool = False) -> KnnGraph:
             f"{count[i]} entries besides the diagonal: decrease n_neighbors, leave it out, or store more "
             "neighbours"
         )
-    indices, data = graph.indices[is_other], graph.data[is_other].astype(np.float64)
-    return KnnGraph(*nearest_in_rows(rows[is_other], indices, data, count, k))
+    indices, data = graph.indices[is_other], clear_rounding(graph.data)[is_other].astype(np.float64)
+    return _trim(*nearest_in_rows(rows[is_other], indices, data, count, k))
 
 
 def nearest_in_rows(
@@ -97,12 +103,13 @@ def read_arrays(indices: ArrayLike, distances: ArrayLike, k: int, allow_fewer: b
         )
     n = len(indices)
     check_n_neighbors(k, n)
+    k = min(k, indices.shape[1]) if allow_fewer else k
     knn_indices, knn_distances = np.empty((n, k), np.int32), np.empty((n, k))
     for first in range(0, n, BLOCK_ROWS):
         rows = np.arange(first, min(first + BLOCK_ROWS, n))
         block = slice(first, first + len(rows)), slice(0, k + 1)
         near = check_integers("indices", indices[block])
-        lengths = clear_rounding(np.asarray(distances[block], np.float64), stacklevel=3)
+        lengths = clear_rounding(np.where(near < 0, 0.0, distances[block]))
         if not allow_fewer:
             _check_count(near, rows, k)
         rising = np.where(near < 0, np.inf, lengths)
@@ -114,7 +121,13 @@ def read_arrays(indices: ArrayLike, distances: ArrayLike, k: int, allow_fewer: b
         near, lengths = np.where(is_excluded, -1, near), np.where(is_excluded, np.inf, lengths)
         near, lengths = sort_by_distance(near, lengths)
         knn_indices[rows], knn_distances[rows] = near[:, :k], lengths[:, :k]
-    return KnnGraph(knn_indices, knn_distances)
+    return _trim(knn_indices, knn_distances)
+
+
+def _trim(indices: Array, distances: Array) -> KnnGraph:
+    """Make a graph without the last columns if they hold no neighbours."""
+    width = max(1, np.count_nonzero((indices >= 0).any(axis=0)))
+    return KnnGraph(indices[:, :width], distances[:, :width])
 
 
 def _check_count(indices: Array, rows: Ints, k: int) -> None:

@@ -20,6 +20,18 @@ def count_distinct(rows: Array) -> int:
     return len(np.unique(rows, axis=0))
 
 
+def find_box(xy: Array, margin: float = 0.0) -> Floats:
+    """Find the smallest and the largest x and y of points (n, 2) and a margin around them -> (2, 2)."""
+    return np.array([xy.min(axis=0) - margin, xy.max(axis=0) + margin])
+
+
+def at_pixels(image: Array, xy: Array) -> Array:
+    """The values (n,) of an image (h, w) at the pixels nearest to points (n, 2), in it or at its edge."""
+    x, y = np.clip(np.rint(xy), 0, np.array(image.shape[::-1]) - 1).astype(int).T
+    values: Array = image[y, x]
+    return values
+
+
 def invert_matrices(matrices: Array) -> Floats:
     """Invert matrices in closed form: matrices (m, 2, 2) -> (m, 2, 2)."""
     (a, b), (c, d) = matrices.transpose(1, 2, 0)

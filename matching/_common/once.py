@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from typing import Any, Generic, TypeVar, overload
 
 Value = TypeVar("Value")
-Record = TypeVar("Record")
 
 
 class once(Generic[Value]):
@@ -82,10 +80,3 @@ class deferred(Generic[Value]):
     def __set__(self, instance: object, value: Value | Later[Value]) -> None:
         """Put a value, or how it is computed."""
         instance.__dict__[self.name] = value
-
-
-def amend(record: Record, **values: object) -> Record:
-    """Replace values of a record as `dataclasses.replace` does, without reading those that are deferred."""
-    amended = copy(record)
-    amended.__dict__.update(values)
-    return amended

@@ -283,7 +283,7 @@ def laplacian(image: Array) -> Array:
     return cv2.Laplacian(image, cv2.CV_32F)
 
 
-def optical_flow(grey0: Array, grey1: Array, *, fast: bool = False) -> Array:
+def optical_flow(grey0: Array, grey1: Array) -> Array:
     """Optical flow by dense inverse search: (h, w) uint8, both sides >= 64 -> (h, w, 2) float32, pixels."""
     search: Any = cv2.DISOpticalFlow.create(cv2.DISOPTICAL_FLOW_PRESET_FAST)
     return np.asarray(search.calc(grey0, grey1, None))
@@ -297,12 +297,6 @@ def erode(mask: Bools, side: int) -> Bools:
 def dilate(mask: Bools, side: int) -> Bools:
     """Where a square window touches a mask (h, w)."""
     return np.asarray(cv2.dilate(mask.astype(np.uint8), np.ones((side, side), np.uint8)) > 0)
-
-
-def label_components(mask: Bools) -> tuple[int, Ints]:
-    """Number the connected components of a mask (h, w), 0 for none -> one more than their number, (h, w)."""
-    n, labels = cv2.connectedComponents(mask.astype(np.uint8))
-    return int(n), np.asarray(labels, np.int64)
 
 
 def mean_variance(image: Array, counts: Bools | None = None) -> float:
@@ -341,12 +335,6 @@ def trace_outlines(mask: Bools) -> list[Floats]:
 def trace_outline(mask: Bools) -> Floats:
     """Find the outer outline of the largest component of a mask (h, w) -> (k, 2); (0, 2) if it is empty."""
     return max(trace_outlines(mask), key=polygon_area, default=np.empty((0, 2)))
-
-
-def correlate_template(image: Array, template: Array) -> Floats:
-    """Correlate a template (h, w) with all places of an image (h + m, w + n) -> (m + 1, n + 1)."""
-    image, template = np.ascontiguousarray(image), np.ascontiguousarray(template)
-    return np.asarray(cv2.matchTemplate(image, template, cv2.TM_CCOEFF_NORMED), np.float64)
 
 
 def measure_template(image: Array, template: Array, counts: Bools | None = None) -> Float32s:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from matching._common import opencv
+from matching._common.arrays import find_box
 from matching._common.types import Bools, Float32s, Floats
 from matching.agreement.grid import (
     Ends,
@@ -20,9 +21,10 @@ from matching.agreement.grid import (
     find_seen,
     list_places,
     measure_ratio,
+    move,
     to_grey,
 )
-from matching.agreement.registration import CONTRAST_WINDOW, MEDIAN_WINDOW, MIN_SIDE, normalise, register
+from matching.agreement.registration import CONTRAST_WINDOW, MIN_SIDE, drop_wild, normalise, register
 from matching.objects.deformation import SmoothMap
 from matching.objects.frames import list_corners, polygon_area
 from matching.objects.transforms import apply_transform
@@ -96,7 +98,7 @@ def take_closeup(
     xy = np.concatenate([*outlines, *frames])
     last = np.array(base.image.shape[1::-1]) - 0.5
     margin = MARGIN * float(np.ptp(xy, axis=0).max())
-    low, high = np.maximum(xy.min(axis=0) - margin, -0.5), np.minimum(xy.max(axis=0) + margin, last)
+    low, high = np.clip(find_box(xy, margin), -0.5, last)
     ratio = measure_ratio(base, other)
     pitch = max(1.0, 1 / ratio, float((high - low).max()) / MAX_SIDE)
     width, height = np.maximum(np.rint((high - low) / pitch), MIN_SIDE).astype(int).tolist()
@@ -106,10 +108,10 @@ def take_closeup(
     level = cut_level(other.image, xy_other, pitch * ratio)
     seen = find_seen(base, xy_base) & find_seen(other, xy_other)
     if not is_flat:
-        xy_other = _move(xy_other, _flow_coarsely(colours, level.sample(xy_other), seen))
+        xy_other = move(xy_other, _flow_coarsely(colours, level.sample(xy_other), seen))
     limit = MAX_FLAT_MOVE if is_flat else MAX_BENT_MOVE
     flow, texture, off = _flow_finely(colours, level.sample(xy_other), seen, limit)
-    xy_other = _move(xy_other, flow)
+    xy_other = move(xy_other, flow)
     seen = find_seen(base, xy_base) & find_seen(other, xy_other)
     between, matched, wide = (
         seen & opencv.fill_polygons(seen.shape, [(polygon - low) / pitch - 0.5 for polygon in polygons])
@@ -156,13 +158,6 @@ def _list_frames(
     return [np.clip(frame, *boxes[0]) for frame in frames], bool(coincide)
 
 
-def _move(xy: Float32s, flow: Float32s) -> Float32s:
-    """Places (h, w, 2) where the flow, pixels, leads."""
-    rows, columns = np.indices(flow.shape[:2], np.float32)
-    moved: Float32s = opencv.sample_linear(xy, np.stack([columns, rows], axis=2) + flow)
-    return moved
-
-
 def _flow_coarsely(base: Float32s, other: Float32s, seen: Bools) -> Float32s:
     """Flow of what bends (h, w, 2), by some pixels of a coarse grid."""
     height, width = seen.shape
@@ -182,8 +177,7 @@ def _flow_finely(
     grey0, grey1 = to_grey(base), to_grey(other)
     contrasts = [normalise(grey, CONTRAST_WINDOW) for grey in (grey0, grey1)]
     flow = opencv.optical_flow(*contrasts)
-    x, y = (opencv.median_blur(part, MEDIAN_WINDOW) for part in np.moveaxis(flow, 2, 0))
-    own = np.stack([x, y], axis=2)
+    own = drop_wild(flow)
     texture: Float32s = opencv.coarse_blur(np.abs(opencv.laplacian(grey0)), TEXTURE)
     is_near = opencv.erode(seen, BORDER) & (np.abs(own).max(axis=2) <= 2 * limit)
     flow = np.clip(_smooth(own, (texture + np.float32(0.5)) * is_near, SMOOTHNESS), -limit, limit)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from matching._common import opencv
+from matching._common.arrays import find_box
 from matching._common.types import Bools, Float32s, Floats
 from matching.agreement.grid import Ends, Grid, find_seen
-from matching.agreement.windows import PRINT_VARIANCE, Windows, measure_windows
+from matching.agreement.windows import MIN_CORRELATION, PRINT_VARIANCE, Windows, measure_windows
 from matching.objects.completeness import Completeness
 from matching.objects.transforms import apply_transform, fit_corners
 
 # The numbers below were chosen on 75 film covers, with their bends, reflections and light, and on 110 places
 # on shelves, of which 47 show other products with a common part.
 SMOOTHNESS = 3.0  # pixels of the map, standard deviation: noise of single windows is averaged
-MIN_CORRELATION = 0.6  # of the same print
 COLOUR_SMOOTHNESS = 4.0  # pixels of the map, standard deviation: edges are not registered exactly
 MAX_COLOUR_DIFFERENCE = 40.0  # of 255, between equal colours
 MIN_PIXELS = 50  # of the map, with print of picture 0: fewer say nothing
@@ -67,7 +67,7 @@ def _measure_visible(
     grid: Grid, ends: tuple[Ends, Ends], frames: tuple[Floats, Floats], is_swapped: bool
 ) -> tuple[float, float]:
     """The share of picture 0 that lies inside picture 1, and the share of that part on the map."""
-    low, high = frames[0].min(axis=0), frames[0].max(axis=0)
+    low, high = find_box(frames[0])
     steps = (np.indices((LATTICE, LATTICE)).reshape(2, -1).T + 0.5) / LATTICE
     xy0 = low + steps * (high - low)
     xy1 = apply_transform(fit_corners(*frames), xy0)

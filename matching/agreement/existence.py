@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Any
 
 import numpy as np
 
@@ -131,21 +132,19 @@ def measure_recognised(grid: Grid, windows: Windows) -> tuple[float, float]:
 
 def measure_foreshortening(grid: Grid) -> float:
     """The median ratio of the sizes of a picture along and across, in the other one, inside the hull."""
-    (a, b), (c, d) = (np.gradient(grid.xy_other, axis=axis)[grid.hull].T for axis in (1, 0))
-    # both singular values of the slopes: their squares have this sum, and they have this product
-    squares, product = a * a + b * b + c * c + d * d, np.abs(a * d - b * c)
-    along, across = (np.sqrt(np.maximum(squares + k * product, 0)) for k in (2, -2))
-    return float(np.median((along + across) / np.maximum(along - across, 1e-6)))
+    slopes = np.stack([np.gradient(grid.xy_other, axis=axis)[grid.hull] for axis in (1, 0)], axis=2)
+    along, across = np.linalg.svd(slopes, compute_uv=False).T
+    return float(np.median(along / np.maximum(across, 1e-6)))
 
 
 def coarsen(grid: Grid, factor: int) -> Grid:
-    """Reduce the grey values and the hull of a map (h, w) by a factor."""
+    """Reduce a map (h, w) by a factor."""
     height, width = (max(n // factor, 1) for n in grid.grey0.shape)
-    grey0, grey1, seen, hull = (
-        opencv.resize_area(np.asarray(values, np.float32), width, height)
-        for values in (grid.grey0, grid.grey1, grid.seen, grid.hull)
-    )
-    return replace(grid, grey0=grey0, grey1=grey1, seen=seen > 0.5, hull=hull > 0.5)
+    reduced: dict[str, Any] = {
+        name: opencv.resize_area(np.asarray(getattr(grid, name), np.float32), width, height)
+        for name in ("base", "other", "grey0", "grey1", "seen", "hull", "xy_base", "xy_other")
+    }
+    return replace(grid, **{**reduced, "seen": reduced["seen"] > 0.5, "hull": reduced["hull"] > 0.5})
 
 
 def measure_significance(share: float, n_windows: float, chance: float) -> float:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from matching._common import opencv
-from matching._common.types import Bools, Float32s, Floats, Ints
+from matching._common.arrays import at_pixels
+from matching._common.types import Bools, Float32s, Floats
 from matching.agreement.grid import Grid
-from matching.agreement.likelihood import Likelihood
 from matching.agreement.windows import WINDOW, Windows
 from matching.objects.description import simplify
 
@@ -42,14 +42,15 @@ class Extent:
     outline1: Floats
 
 
-def find_extent(grid: Grid, windows: Windows, likelihood: Likelihood, filled: float) -> Extent:
+def find_extent(grid: Grid, windows: Windows, ratio: Floats, filled: float) -> Extent:
     """Find the connected region around the matches in which agreement outweighs chance.
 
-    `outline0` is that in the base. filled: the share of a picture that the hull of the matches fills.
+    `outline0` is that in the base. ratio (h, w): the log likelihood ratio of another print, nats. filled: the
+    share of a picture that the hull of the matches fills.
     """
     inside = grid.hull & grid.seen
     either = windows.either & opencv.erode(grid.seen, EDGE)
-    vote = np.where(windows.comparable, np.clip(-likelihood.ratio, -MAX_VOTE, MAX_VOTE), LONE_VOTE)
+    vote = np.where(windows.comparable, np.clip(-ratio, -MAX_VOTE, MAX_VOTE), LONE_VOTE)
     score = _blur(vote * either) / (_blur(either) + 1e-3)
     agrees = score > np.where(inside, -PRIOR, PRIOR)
     plain = _judge_plain(grid, windows.either, either, agrees, may_end=filled >= MIN_FILLED)
@@ -74,7 +75,8 @@ def _judge_plain(grid: Grid, has_print: Bools, judged: Bools, agrees: Bools, *, 
     inside = grid.hull & grid.seen
     if not judged.any():
         return inside
-    n, labels = opencv.label_components(grid.seen & ~has_print)
+    labels, boxes = opencv.box_components(grid.seen & ~has_print)
+    n = 1 + len(boxes)
     goes_on = np.zeros(n, bool)
     for edge in (labels[0], labels[-1], labels[:, 0], labels[:, -1]):
         goes_on[edge] = True
@@ -88,18 +90,12 @@ def _judge_plain(grid: Grid, has_print: Bools, judged: Bools, agrees: Bools, *, 
 
 def _choose_component(grid: Grid, region: Bools, inside: Bools) -> Bools:
     """The component of a region (h, w) with most matches; the hull if none has any."""
-    n, labels = opencv.label_components(region)
-    counts = np.bincount(labels[_round(grid.points, region.shape)], minlength=n)
+    labels, _ = opencv.box_components(region)
+    counts = np.bincount(at_pixels(labels, grid.points), minlength=1)
     counts[0] = 0
     if not counts.any():
         return inside
     return np.asarray(labels == counts.argmax())
-
-
-def _round(points: Floats, shape: tuple[int, ...]) -> tuple[Ints, Ints]:
-    """Rows (m,) and columns (m,) of the pixels nearest to points (m, 2)."""
-    nearest = np.clip(np.rint(points), 0, np.array(shape[::-1]) - 1).astype(int)
-    return nearest[:, 1], nearest[:, 0]
 
 
 def _blur(values: Floats | Bools) -> Float32s:

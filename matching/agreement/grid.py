@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from matching._common import opencv
+from matching._common.arrays import find_box
 from matching._common.once import once
 from matching._common.types import Array, Bools, Float32s, Floats, Ints
 from matching.agreement.registration import equalise_sharpness, register
@@ -107,15 +108,6 @@ class Grid:
         first, last = self.xy_base[[0, -1], [0, -1]].astype(float)
         return np.asarray((xy - first) * (np.array(self.seen.shape[::-1]) - 1) / (last - first))
 
-    @property
-    def equally_sharp(self) -> tuple[Float32s, Float32s]:
-        """Colours of both pictures (h, w, 3)."""
-        base, other = (
-            opencv.gaussian_blur(colours, blur) if blur else colours
-            for colours, blur in zip((self.base, self.other), self.blurs, strict=True)
-        )
-        return base, other
-
 
 def choose_base(ends0: Ends, ends1: Ends) -> bool:
     """Whether picture 1 is the base: its hull is smaller, or it comes first by its bytes."""
@@ -207,8 +199,7 @@ def lay_grid(
         inner_flow = near.flow
         flow = register(to_grey(colours0), coarse1.grey.sample(xy_other), step)
         flow[inner] = inner_flow
-    rows, columns = np.indices((height, width), np.float32)
-    xy_other = opencv.sample_linear(xy_other, np.stack([columns, rows], axis=2) + flow)
+    xy_other = move(xy_other, flow)
     colours1 = coarse1.sample(xy_other)
     points = ((base.xy - low) / pitch - 0.5) / step
     hull = opencv.fill_polygons((height, width), [opencv.convex_hull(points)])
@@ -221,11 +212,17 @@ def _choose_margins(base: Ends, frame: Floats | None, pitch: float) -> Ints:
     """By how many pixels a wide map extends beyond the hull, low and high in x and y (2, 2)."""
     size, margins = _measure_size(base), np.zeros((2, 2))
     if frame is not None:
-        hull = np.array([base.xy.min(axis=0), base.xy.max(axis=0)])
-        within = np.clip([frame.min(axis=0), frame.max(axis=0)], 0, base.image.shape[1::-1])
-        margins = (within - hull) * [[-1], [1]]
+        within = np.clip(find_box(frame), 0, base.image.shape[1::-1])
+        margins = (within - find_box(base.xy)) * [[-1], [1]]
     margins = np.clip(margins, MARGIN * size, MAX_MARGIN * size) / pitch
     return np.asarray(np.ceil(margins).astype(int) + BORDER // MAP_STEP)
+
+
+def move(xy: Float32s, flow: Float32s) -> Float32s:
+    """Places (h, w, 2) where the flow, pixels, leads."""
+    rows, columns = np.indices(flow.shape[:2], np.float32)
+    moved: Float32s = opencv.sample_linear(xy, np.stack([columns, rows], axis=2) + flow)
+    return moved
 
 
 def list_places(low: Floats, pitch: float, step: int, shape: tuple[int, int]) -> Float32s:

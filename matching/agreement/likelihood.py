@@ -16,17 +16,15 @@ from itertools import pairwise
 
 import numpy as np
 
-from matching._common import opencv
 from matching._common.types import Floats
 from matching.agreement.grid import Grid
 from matching.agreement.windows import (
     MIN_VARIANCE_RATIO,
-    NOISE_VARIANCE,
     STRICT_REACH,
     WINDOW,
-    WINDOW_AREA,
     Windows,
     bound,
+    correlate_moved,
     measure_windows,
     to_z,
 )
@@ -47,60 +45,41 @@ LONE_RATIO = 1.0
 MIN_EVIDENCE = 9.0
 
 
-@dataclass(frozen=True, eq=False)
-class Likelihood:
-    """How likely windows show another print.
-
-    Parameters
-    ----------
-    ratio : (h, w) float64
-        The log likelihood ratio of another print to the same one, in nats; 0 where it was not measured.
-    smallest : float
-        The smallest difference that could be found, as a share of the print in the hull; 1 if none could.
-    """
-
-    ratio: Floats
-    smallest: float
-
-
 def learn(grid: Grid, windows: Windows) -> Model | None:
     """Learn how windows of the same and of another print correlate; None from too few windows."""
     use = windows.comparable & grid.hull
+    if use.sum() < MIN_PIXELS:
+        return None
     z_other, contrast_other = _correlate_elsewhere(grid, windows)
-    if use.sum() < MIN_PIXELS or len(z_other) < MIN_DISPLACED:
+    if len(z_other) < MIN_DISPLACED:
         return None
     z, contrast = to_z(windows.strict, *Z_LIMITS), np.log(windows.variance + 1)
     edges = np.quantile(contrast[use], np.linspace(0, 1, N_CLASSES + 1))
-    same, other = (
-        _measure_spread(z[use], contrast[use], edges),
-        _measure_spread(z_other, contrast_other, edges),
-    )
-    gain = float(np.maximum(Model(edges, same, other).ratio(z_other, contrast_other), 0).mean())
-    smallest = MIN_EVIDENCE * WINDOW_AREA / max(gain, 1e-6) / float(use.sum())
-    return Model(edges, same, other, min(smallest, 1.0))
+    same = _measure_spread(z[use], contrast[use], edges)
+    return Model(edges, same, _measure_spread(z_other, contrast_other, edges))
 
 
-def weigh_windows(windows: Windows, model: Model | None) -> Likelihood:
-    """Weigh each window, also on another map of the same object than the model was learned on."""
+def weigh_windows(windows: Windows, model: Model | None) -> Floats:
+    """The log likelihood ratio of another print to the same one (h, w), nats; 0 where it was not measured.
+
+    The map may be another one of the same object than the model was learned on.
+    """
     if model is None:
-        return Likelihood(np.zeros(windows.seen.shape), 1.0)
+        return np.zeros(windows.seen.shape)
     z, contrast = to_z(windows.strict, *Z_LIMITS), np.log(windows.variance + 1)
-    ratio = np.where(windows.comparable, model.ratio(z, contrast), np.where(windows.lone, LONE_RATIO, 0))
-    return Likelihood(ratio, model.smallest)
+    return np.where(windows.comparable, model.ratio(z, contrast), np.where(windows.lone, LONE_RATIO, 0))
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
     """How windows of the same and of another print correlate.
 
-    edges (n + 1,) of the classes of contrast; same, other (n, 3): median, spread below and above it;
-    smallest: as of a `Likelihood`.
+    edges (n + 1,) of the classes of contrast; same, other (n, 3): median, spread below and above it.
     """
 
     edges: Floats
     same: Floats
     other: Floats
-    smallest: float = 1.0
 
     def ratio(self, z: Floats, contrast: Floats) -> Floats:
         """L(z, c); deviations that speak for neither print don't count."""
@@ -132,31 +111,17 @@ def _measure_spread(z: Floats, contrast: Floats, edges: Floats) -> Floats:
 def _correlate_elsewhere(grid: Grid, windows: Windows) -> tuple[Floats, Floats]:
     """z of windows of the base with places a third of the object away (n,), and their contrasts (n,)."""
     part = bound(grid.hull)
-    a, b = (grey[part] - grey.mean() for grey in (grid.grey0, grid.grey1))
+    here, there = (
+        (grey[part] - grey.mean(), *measure_windows(grey[part] - grey.mean()))
+        for grey in (grid.grey0, grid.grey1)
+    )
     use = (windows.comparable & grid.hull)[part]
-    height, width = a.shape
-    down, across = max(height // 3, WINDOW), max(width // 3, WINDOW)
-    (mean0, variance0), (mean1, variance1) = measure_windows(a), measure_windows(b)
+    down, across = (max(n // 3, WINDOW) for n in use.shape)
     found, contrasts = [], []
-    for dy, dx in ((down, 0), (0, across), (down, across), (-down, across)):
-        if height - abs(dy) < 2 * WINDOW or width - dx < 2 * WINDOW:
-            continue
-        here, there = _overlap((dy, dx), (height, width)), _overlap((-dy, -dx), (height, width))
-        low, high = (pick(variance0[here], variance1[there]) for pick in (np.minimum, np.maximum))
-        is_used = use[here] & use[there] & (low > MIN_VARIANCE_RATIO * high)
-        unit = 1 / np.sqrt((variance0[here] + NOISE_VARIANCE) * (variance1[there] + NOISE_VARIANCE))
-        best = np.full(is_used.shape, -1.0, np.float32)
-        padded = np.pad(b[there], STRICT_REACH, "edge"), np.pad(mean1[there], STRICT_REACH, "edge")
-        for y, x in np.ndindex(2 * STRICT_REACH + 1, 2 * STRICT_REACH + 1):
-            moved, mean = (values[y : y + is_used.shape[0], x : x + is_used.shape[1]] for values in padded)
-            product = opencv.box_mean(a[here] * moved, WINDOW) - mean0[here] * mean
-            np.maximum(best, product * unit, out=best)
-        found.append(to_z(best[is_used], *Z_LIMITS))
+    for shift in ((down, 0), (0, across), (down, across), (-down, across)):
+        grey, mean, variance = (np.roll(values, shift, (0, 1)) for values in there)
+        low, high = np.minimum(here[2], variance), np.maximum(here[2], variance)
+        is_used = use & np.roll(use, shift, (0, 1)) & (low > MIN_VARIANCE_RATIO * high)
+        found.append(to_z(correlate_moved(here, (grey, mean, variance), STRICT_REACH)[is_used], *Z_LIMITS))
         contrasts.append(np.log(low[is_used] + 1))
-    return np.concatenate([np.empty(0), *found]), np.concatenate([np.empty(0), *contrasts])
-
-
-def _overlap(shift: tuple[int, int], shape: tuple[int, int]) -> tuple[slice, slice]:
-    """The part of a picture that lies on it after a shift."""
-    rows, columns = (slice(max(d, 0), n + min(d, 0)) for d, n in zip(shift, shape, strict=True))
-    return rows, columns
+    return np.concatenate(found), np.concatenate(contrasts)

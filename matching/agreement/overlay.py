@@ -13,9 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from matching._common import opencv
+from matching._common.arrays import find_box
 from matching._common.types import Array, Bools, Floats
 from matching.agreement.grid import Ends, Grid, cut_level, find_seen, list_places, to_grey
-from matching.agreement.likelihood import MIN_EVIDENCE, Z_LIMITS, Likelihood, learn, weigh_windows
+from matching.agreement.likelihood import MIN_EVIDENCE, Z_LIMITS, learn, weigh_windows
 from matching.agreement.registration import equalise_sharpness
 from matching.agreement.windows import WINDOW, WINDOW_AREA, Windows, correlate_windows, to_z
 from matching.objects.transforms import apply_transform
@@ -64,32 +65,32 @@ def compare_overlaid(image0: Array, image1: Array, motion: Floats) -> Overlay:
         image0, image1, motion, scale = image1, image0, np.asarray(np.linalg.inv(motion)), 1 / scale
     grid = _lay_grid(image0, image1, motion, scale)
     windows = correlate_windows(grid, has_leads=False)
-    likelihood = weigh_windows(windows, learn(grid, windows))
+    ratio = weigh_windows(windows, learn(grid, windows))
     use = windows.comparable | windows.lone
     z = to_z(windows.strict, *Z_LIMITS)
     bound = MAX_Z_RATIO * float(np.median(z[use])) if use.any() else 0.0
-    found = [place for place in find_places(grid, windows, likelihood) if np.median(z[place]) < bound]
+    found = [place for place in find_places(grid, windows, ratio) if np.median(z[place]) < bound]
     differing = np.any([np.zeros(use.shape, bool), *found], axis=0)
     near = max(round(NEAR_SHARE * math.hypot(*differing.shape)), 1)
-    n_components, _ = opencv.label_components(opencv.dilate(differing, near))
+    _, boxes = opencv.box_components(opencv.dilate(differing, near))
     hull = opencv.convex_hull(np.argwhere(differing).astype(float)) if differing.any() else np.zeros((1, 2))
     return Overlay(
         float((windows.strict[use] > MIN_CORRELATION).mean()) if use.any() else 0.0,
-        n_components - 1,
+        len(boxes),
         float(differing.mean()),
         max(opencv.polygon_area(hull) / differing.size - float(differing.mean()), 0.0),
     )
 
 
-def find_places(grid: Grid, windows: Windows, likelihood: Likelihood) -> Iterator[Bools]:
-    """The connected places (h, w) where another print is likelier by MIN_EVIDENCE."""
+def find_places(grid: Grid, windows: Windows, ratio: Floats) -> Iterator[Bools]:
+    """The connected places (h, w) where another print is likelier by MIN_EVIDENCE; ratio (h, w), log."""
     # windows across the edge of the hull may see something else
     use = (windows.comparable | windows.lone) & opencv.erode(grid.hull & grid.seen, WINDOW)
-    unlike = (likelihood.ratio > 0) & use
+    unlike = (ratio > 0) & use
     unlike &= opencv.dilate(opencv.erode(unlike | ~use, CLEANING), CLEANING)
-    n, labels = opencv.label_components(opencv.erode(opencv.dilate(unlike, CLEANING), CLEANING))
-    weights = np.where(unlike, likelihood.ratio, 0)
-    evidence = np.bincount(labels.ravel(), np.asarray(weights, float).ravel(), minlength=n) / WINDOW_AREA
+    labels, _ = opencv.box_components(opencv.erode(opencv.dilate(unlike, CLEANING), CLEANING))
+    weights = np.where(unlike, ratio, 0)
+    evidence = np.bincount(labels.ravel(), weights.ravel()) / WINDOW_AREA
     for k in np.flatnonzero(evidence > MIN_EVIDENCE):
         place = labels == k
         if k > 0 and opencv.erode(place, CORE).any():
@@ -101,7 +102,7 @@ def _lay_grid(image0: Array, image1: Array, motion: Floats, scale: float) -> Gri
     sizes = [np.array(image.shape[1::-1]) for image in (image0, image1)]
     corners = np.array([[0, 0], [1, 0], [1, 1], [0, 1]]) * sizes[1] - 0.5
     frame = apply_transform(np.linalg.inv(motion), corners)
-    low, high = np.maximum(frame.min(axis=0), -0.5), np.minimum(frame.max(axis=0), sizes[0] - 0.5)
+    low, high = np.clip(find_box(frame), -0.5, sizes[0] - 0.5)
     pitch = max(1.0, float((high - low).max()) / MAX_SIDE)
     width, height = np.maximum(np.rint((high - low) / pitch), MIN_SIDE).astype(int).tolist()
     xy_base = list_places(low, pitch, 1, (height, width))

@@ -31,9 +31,13 @@ def register(grey0: Float32s, grey1: Float32s, step: int = 1) -> Float32s:
     window = CONTRAST_WINDOW / step
     padded = [np.pad(normalise(grey, window), ((0, pad[0]), (0, pad[1])), "edge") for grey in (grey0, grey1)]
     flow = opencv.optical_flow(*padded)[:height, :width]
-    for _ in range(2):
-        flow = np.stack([opencv.median_blur(part, MEDIAN_WINDOW) for part in np.moveaxis(flow, 2, 0)], axis=2)
+    flow = drop_wild(drop_wild(flow))
     return np.clip(opencv.gaussian_blur(flow, FLOW_SMOOTHNESS / step), -MAX_FLOW / step, MAX_FLOW / step)
+
+
+def drop_wild(flow: Float32s) -> Float32s:
+    """Flow (h, w, 2) without single wild vectors."""
+    return np.stack([opencv.median_blur(part, MEDIAN_WINDOW) for part in np.moveaxis(flow, 2, 0)], axis=2)
 
 
 def normalise(grey: Float32s, window: float) -> Float32s:

@@ -26,6 +26,7 @@ from matching.agreement.grid import (
     measure_ratio,
     to_grey,
 )
+from matching.agreement.windows import NOISE_VARIANCE, Measured, correlate_moved, measure_windows
 from matching.objects.deformation import SmoothMap
 from matching.objects.description import draw_outlines
 
@@ -35,7 +36,7 @@ WINDOW = 2.5  # grid pixels, standard deviation: the strokes of small letters
 MAX_MOVE = 4  # grid pixels by which a window may move, as prints bend and maps are not exact ...
 MOVE_STEP = 2  # ... in steps of so many, which a window is too wide to notice
 MIN_CORRELATION = 0.7  # of windows that look the same; bands of different lanes often have 0.6
-NOISE_VARIANCE, PRINT_VARIANCE = 4.0, 16.0  # of grey values: that of noise, and the least of print
+PRINT_VARIANCE = 16.0  # of grey values: windows with less are flat
 ASIDE = (0, 3), (3, 0), (2, 2), (2, -2)  # grid pixels down and right: a few, in each direction
 MAX_ALIKE = 0.8  # correlation of a telling window with those aside; along an edge it is 1
 # Pixels across what looks the same, if it fills less than their square. In 140 drawn figures, letters, scale
@@ -102,9 +103,10 @@ def measure_resemblance(base: Ends, other: Ends, smooth_map: SmoothMap) -> Resem
     b = to_grey(cut_level(other.image, xy_other, pitch * measure_ratio(base, other)).sample(xy_other))
     outline, _ = draw_outlines(base.xy, other.xy)
     inside = opencv.fill_polygons(a.shape, [(outline - low) / pitch - 0.5])
+    one, two = ((grey, *measure_windows(grey, _mean_in_window)) for grey in (a, b))
     seen = inside & find_seen(base, xy_base) & find_seen(other, xy_other)
-    use = seen & (_find_telling(a) | _find_telling(b))
-    is_same = use & (_correlate(a, b) >= MIN_CORRELATION)
+    use = seen & (_find_telling(one) | _find_telling(two))
+    is_same = use & (correlate_moved(one, two, MAX_MOVE, MOVE_STEP, _mean_in_window) >= MIN_CORRELATION)
     if is_same.sum() <= 2:
         return Resemblance(0.0 if use.any() else math.nan, int(use.sum()), 0.0)
     spread = np.linalg.eigvalsh(np.cov(np.argwhere(is_same).T))[0]
@@ -112,31 +114,15 @@ def measure_resemblance(base: Ends, other: Ends, smooth_map: SmoothMap) -> Resem
     return Resemblance(float(is_same.sum() / use.sum()), int(use.sum()), width)
 
 
-def _find_telling(a: Float32s) -> Bools:
-    """Where windows of A (h, w) show print that is unlike the print aside."""
-    mean, variance = _measure_windows(a)
+def _find_telling(windows: Measured) -> Bools:
+    """Where windows show print that is unlike the print aside -> (h, w)."""
+    grey, mean, variance = windows
     unit, telling = 1 / np.sqrt(variance + NOISE_VARIANCE), variance > PRINT_VARIANCE
     for step in ASIDE:
-        grey, aside, scale = (np.roll(one, step, axis=(0, 1)) for one in (a, mean, unit))
-        telling &= (opencv.gaussian_blur(a * grey, WINDOW) - mean * aside) * unit * scale < MAX_ALIKE
+        moved, aside, scale = (np.roll(one, step, axis=(0, 1)) for one in (grey, mean, unit))
+        telling &= (_mean_in_window(grey * moved) - mean * aside) * unit * scale < MAX_ALIKE
     return np.asarray(telling)
 
 
-def _correlate(a: Float32s, b: Float32s) -> Float32s:
-    """The best correlation of the windows of A (h, w) with those of B, moved by up to MAX_MOVE."""
-    (mean0, variance0), (mean1, variance1) = _measure_windows(a), _measure_windows(b)
-    unit0, unit1 = (1 / np.sqrt(variance + NOISE_VARIANCE) for variance in (variance0, variance1))
-    wide = [np.pad(values, MAX_MOVE, "edge") for values in (b, mean1, unit1)]
-    best = np.full(a.shape, -1, np.float32)
-    for y in range(0, 2 * MAX_MOVE + 1, MOVE_STEP):
-        for x in range(0, 2 * MAX_MOVE + 1, MOVE_STEP):
-            moved, mean, unit = (values[y : y + a.shape[0], x : x + a.shape[1]] for values in wide)
-            np.maximum(best, (opencv.gaussian_blur(a * moved, WINDOW) - mean0 * mean) * unit, out=best)
-    best *= unit0
-    return best
-
-
-def _measure_windows(values: Float32s) -> tuple[Float32s, Float32s]:
-    """The mean and the variance of the window around each pixel: (h, w) -> (h, w), (h, w)."""
-    mean = opencv.gaussian_blur(values, WINDOW)
-    return mean, np.maximum(opencv.gaussian_blur(values * values, WINDOW) - mean * mean, 0)
+def _mean_in_window(values: Float32s) -> Float32s:
+    return np.asarray(opencv.gaussian_blur(values, WINDOW))

@@ -14,6 +14,7 @@ import numpy as np
 from matching._common import opencv
 from matching._common.types import Bools, Float32s, Floats
 from matching.agreement.grid import Ends, cut_level, find_seen, list_places, to_grey
+from matching.agreement.windows import NOISE_VARIANCE
 from matching.objects.frames import list_corners
 from matching.objects.transforms import apply_transform, fit_corners
 from matching.pictures.images import Picture
@@ -27,7 +28,6 @@ BLUR = 1.5  # pixels, standard deviation: pictures that are not equally sharp be
 EDGE = 7  # pixels along the border that do not count: corners may be round, and frames are not exact
 # The light of a window over that of the whole, at most; at 2 and at 5, one more altered print is mistaken.
 MAX_GAIN = 3.0
-NOISE_VARIANCE = 4.0  # of colours: that of a good sensor
 PRINT_VARIANCE = 40.0  # of colours: windows with less are plain
 MAX_SHARE = 0.1  # of the variance of a window, left unexplained by the same print
 ALIKE_STEP = 2  # pixels between those that tell whether pictures are alike, which needs no detail

@@ -7,13 +7,15 @@ very elements, this blur and this noise: the pair is its own null. Lengths are p
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import product
+from typing import Literal
 
 import numpy as np
 
 from matching._common import opencv
-from matching._common.types import Array, Bools, Float32s, Ints
+from matching._common.types import Array, Bools, Float32s
 from matching.agreement.grid import Grid
 
 WINDOW = 7  # pixels: the side of a window; letters and modules of codes are about as large
@@ -33,9 +35,13 @@ ROW_STEP = 2  # pixels between the rows of windows that are displaced, as those 
 # pixel. Two drawn sheets of checks have four objects at 0.995; smooth print correlates by 0.98 a window away.
 MAX_CORRELATION = 0.99
 PRINT_VARIANCE = 12.0  # of grey values: windows with less are flat, and correlate by chance
+MIN_CORRELATION = 0.6  # of windows that show the same print
 # Ratio of variances: below it, one of two windows is washed out by light, or the print is missing.
 MIN_VARIANCE_RATIO = 0.1
 LONE_VARIANCE = 100.0  # of grey values: print so strong is missing in the other picture, or light hides it
+
+Mean = Callable[[Float32s], Float32s]  # the mean of the window around each pixel (h, w)
+Measured = tuple[Float32s, Float32s, Float32s]  # grey values (h, w), and the mean and variance of the windows
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,18 +82,13 @@ def correlate_windows(grid: Grid, *, has_leads: bool = True) -> Windows:
     """Correlate the windows of both pictures in place and, for the leads, around."""
     a, b = (grey - grey.mean() for grey in (grid.grey0, grid.grey1))
     (mean0, variance0), (mean1, variance1) = measure_windows(a), measure_windows(b)
-    unit0, unit1 = (1 / np.sqrt(variance + NOISE_VARIANCE) for variance in (variance0, variance1))
-    height, width = a.shape
-    strict = np.full(a.shape, -1, np.float32)
-    padded = [np.pad(values, STRICT_REACH, "edge") for values in (b, mean1, unit1)]
-    for dy, dx in np.ndindex(2 * STRICT_REACH + 1, 2 * STRICT_REACH + 1):
-        moved, mean, unit = (values[dy : dy + height, dx : dx + width] for values in padded)
-        np.maximum(strict, (opencv.box_mean(a * moved, WINDOW) - mean0 * mean) * unit * unit0, out=strict)
+    strict = correlate_moved((a, mean0, variance0), (b, mean1, variance1), STRICT_REACH)
     low, high = np.minimum(variance0, variance1), np.maximum(variance0, variance1)
     both = grid.seen & (low > PRINT_VARIANCE)
     comparable = both & (low > MIN_VARIANCE_RATIO * high)
     lead = np.full(a.shape, np.nan, np.float32)
     if has_leads:
+        unit0, unit1 = (1 / np.sqrt(variance + NOISE_VARIANCE) for variance in (variance0, variance1))
         lead = _find_leads(a, mean0, unit0, b, mean1, unit1, grid.hull)
     either, lone = grid.seen & (high > PRINT_VARIANCE), grid.seen & (high > LONE_VARIANCE) & ~comparable
     return Windows(strict, lead, low, grid.seen, both, either, comparable, lone)
@@ -116,7 +117,7 @@ def _find_leads(
     inner[half:-half, half:-half] = unit1[half:-half, half:-half]  # windows across the edge have no content
     for shift in find_periods((a - mean0) * unit0, (b - mean1) * unit1, hull, far):
         moved = [
-            _cut_moved(values, part, margin, shift)
+            _cut(values, part, margin, shift, "constant")
             for values, margin in ((b, half + REACH), (mean1, REACH), (inner, REACH))
         ]
         correlate_displaced(
@@ -157,35 +158,43 @@ def to_z(correlation: Array, low: float, high: float) -> Array:
     return np.asarray(np.arctanh(np.clip(correlation, low, high)))
 
 
-def _cut(values: Float32s, part: tuple[slice, slice], margin: int) -> Float32s:
-    """A part of a picture (h, w) and a margin around it; beyond the edge, the picture is mirrored."""
+def _cut(
+    values: Float32s, part: tuple[slice, slice], margin: int, shift: tuple[int, int] = (0, 0),
+    beyond: Literal["reflect", "constant"] = "reflect",
+) -> Float32s:  # fmt: skip
+    """A part of a picture (h, w) after a shift (y, x), and a margin around it; mirrored or 0 beyond edges."""
+    reach = margin + max(map(abs, shift))
     rows, columns = (
-        _mirror(np.arange(s.start - margin, s.stop + margin), n)
-        for s, n in zip(part, values.shape, strict=True)
+        slice(s.start + d + reach - margin, s.stop + d + reach + margin)
+        for s, d in zip(part, shift, strict=True)
     )
-    return np.ascontiguousarray(values[np.ix_(rows, columns)])
+    return np.ascontiguousarray(np.pad(values, reach, beyond)[rows, columns])
 
 
-def _cut_moved(values: Float32s, part: tuple[slice, slice], margin: int, shift: tuple[int, int]) -> Float32s:
-    """A part of a picture (h, w) after a shift (y, x), and a margin around it; 0 beyond the edge."""
-    wanted = [slice(s.start + d - margin, s.stop + d + margin) for s, d in zip(part, shift, strict=True)]
-    cut = np.zeros([s.stop - s.start for s in wanted], np.float32)
-    seen = [slice(max(s.start, 0), min(s.stop, n)) for s, n in zip(wanted, values.shape, strict=True)]
-    rows, columns = (slice(s.start - w.start, s.stop - w.start) for s, w in zip(seen, wanted, strict=True))
-    cut[rows, columns] = values[seen[0], seen[1]]
-    return cut
+def mean_in_window(values: Float32s) -> Float32s:
+    """The mean of the window around each pixel (h, w)."""
+    mean: Float32s = opencv.box_mean(values, WINDOW)
+    return mean
 
 
-def _mirror(index: Ints, n: int) -> Ints:
-    """Indices in [0, n), mirrored at the ends without repeating them."""
-    index = np.abs(index) % (2 * n - 2)
-    return np.minimum(index, 2 * n - 2 - index)
-
-
-def measure_windows(values: Float32s) -> tuple[Float32s, Float32s]:
+def measure_windows(values: Float32s, mean: Mean = mean_in_window) -> tuple[Float32s, Float32s]:
     """The mean and the variance of the window around each pixel: (h, w) -> (h, w), (h, w)."""
-    mean = opencv.box_mean(values, WINDOW)
-    return mean, np.maximum(opencv.box_mean(values * values, WINDOW) - mean * mean, 0)
+    of_values = mean(values)
+    return of_values, np.maximum(mean(values * values) - of_values * of_values, 0)
+
+
+def correlate_moved(
+    a: Measured, b: Measured, reach: int, step: int = 1, mean: Mean = mean_in_window
+) -> Float32s:
+    """The best correlation of the windows of A with those of B, moved by up to `reach` in steps -> (h, w)."""
+    (grey, mean0, variance0), (other, mean1, variance1) = a, b
+    height, width = grey.shape
+    best = np.full(grey.shape, -np.inf, np.float32)
+    padded = [np.pad(v, reach, "edge") for v in (other, mean1, 1 / np.sqrt(variance1 + NOISE_VARIANCE))]
+    for y, x in product(range(0, 2 * reach + 1, step), repeat=2):
+        moved, moved_mean, unit = (values[y : y + height, x : x + width] for values in padded)
+        np.maximum(best, (mean(grey * moved) - mean0 * moved_mean) * unit, out=best)
+    return np.asarray(best * (1 / np.sqrt(variance0 + NOISE_VARIANCE)))
 
 
 def bound(mask: Bools) -> tuple[slice, slice]:

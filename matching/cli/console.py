@@ -56,7 +56,12 @@ def open_report(report: Path) -> None:
     import webbrowser
 
     if not webbrowser.open(report.resolve().as_uri()):
-        print(f"gdl-match: warning: no browser could be opened: the report is {report}", file=sys.stderr)
+        print_warning(f"no browser could be opened: the report is {report}")
+
+
+def print_warning(message: object) -> None:
+    """Print a warning like an error: in one line."""
+    print(f"gdl-match: warning: {message}", file=sys.stderr)
 
 
 @contextmanager
@@ -75,8 +80,7 @@ def report_work(arguments: Namespace) -> Iterator[None]:
                 from tqdm import tqdm  # most runs compile nothing, and need not import it
 
                 make_teller(arguments)(COMPILING_MESSAGE)
-                disabled = True if arguments.quiet else None
-                self.line = tqdm(bar_format=PROGRESS_FORMAT, leave=False, disable=disabled)
+                self.line = tqdm(bar_format=PROGRESS_FORMAT, leave=False, disable=arguments.quiet or None)
 
         def on_end(self, event: Any) -> None:
             self.line.update()
@@ -94,7 +98,7 @@ def report_work(arguments: Namespace) -> Iterator[None]:
 def print_short_warnings() -> Iterator[None]:
     """Print each warning like an error: in one line, without its place in the sources."""
     with warnings.catch_warnings():
-        warnings.showwarning = lambda message, *_: print(f"gdl-match: warning: {message}", file=sys.stderr)
+        warnings.showwarning = lambda message, *_: print_warning(message)
         yield
 
 
@@ -107,9 +111,8 @@ def read_pictures(images: Sequence[Path | Picture], masks: Sequence[Path | None]
         warnings.simplefilter("always")
         with silence_decoders():
             pictures = [add_mask(make_picture(image), mask) for image, mask in given]
-    with print_short_warnings():
-        for warning in caught:
-            warnings.warn(warning.message, stacklevel=2)
+    for warning in caught:
+        print_warning(warning.message)
     return pictures
 
 
@@ -119,8 +122,8 @@ def warn_of_frames(paths: Iterable[str | Path]) -> None:
 
     for path in paths:
         if (n := count_frames(path)) > 1:
-            text = f"{make_printable(str(path))}: only the first of its {n} frames or pages is looked at"
-            print(f"gdl-match: warning: {text}", file=sys.stderr)
+            name = make_printable(str(path))
+            print_warning(f"{name}: only the first of its {n} frames or pages is looked at")
 
 
 @contextmanager

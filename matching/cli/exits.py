@@ -5,30 +5,27 @@ import io
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from typing import NoReturn
 
-from matching._common.interrupts import handle_interrupts
 from matching.errors import INTERRUPTED, InputError, one_line
 
 FOUND, NONE_FOUND, BAD_INPUT, INTERNAL_ERROR, BROKEN_PIPE = 0, 1, 2, 3, 141
 
 
 def exit_status(command: str, work: Callable[[], int], message: str = "interrupted") -> int:
-    """Run a command, and return its exit status; only errors of the program itself show a traceback.
-
-    Ctrl-C ends the process at once, unless the work handles it.
-    """
+    """Run a command, and return its exit status; only errors of the program itself show a traceback."""
     if isinstance(sys.stdout, io.TextIOWrapper):  # a console may be unable to print a picture's name
         sys.stdout.reconfigure(errors="replace")
     try:
-        with end_on_interrupt(command):
-            check_working_folder()
-            status = work()
-            if sys.stdout is not None:  # standard output may be closed
-                sys.stdout.flush()
-            return status
+        try:  # no name of a file can be made absolute without it
+            os.getcwd()  # noqa: PTH109
+        except FileNotFoundError:
+            raise InputError("the working folder was deleted; run the command in another one") from None
+        status = work()
+        if sys.stdout is not None:  # standard output may be closed
+            sys.stdout.flush()
+        return status
     except InputError as error:
         print(f"{command}: error: {one_line(error)}", file=sys.stderr)
         return BAD_INPUT
@@ -41,35 +38,6 @@ def exit_status(command: str, work: Callable[[], int], message: str = "interrupt
     except Exception:
         traceback.print_exc()
         return INTERNAL_ERROR
-
-
-def check_working_folder() -> None:
-    """Check that the working folder was not deleted: no name of a file can be made absolute without it."""
-    try:
-        os.getcwd()  # noqa: PTH109
-    except FileNotFoundError:
-        raise InputError("the working folder was deleted; run the command in another one") from None
-
-
-@contextmanager
-def end_on_interrupt(command: str) -> Iterator[None]:
-    """Let Ctrl-C end the process at once, with one line: libraries may ignore it or print tracebacks."""
-    stream = 2
-    with suppress(OSError):  # there is no standard error
-        stream = os.dup(2)  # which may be silenced while a picture is read
-
-    def end(*_: object) -> None:
-        try:
-            os.write(stream, f"{command}: interrupted\n".encode())
-        finally:
-            os._exit(INTERRUPTED)
-
-    try:
-        with handle_interrupts(end):
-            yield
-    finally:
-        if stream != 2:
-            os.close(stream)
 
 
 def run_as_process(main: Callable[[], int]) -> NoReturn:

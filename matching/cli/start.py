@@ -6,15 +6,22 @@ from _signal import SIGINT, signal  # type: ignore[import-not-found]
 
 from matching.errors import INTERRUPTED
 
+stream = 2  # where an interrupt is reported
+
 
 def report_interrupts() -> None:
-    """Let Ctrl-C end this process with one line, until the command installs its own handler."""
+    """Let Ctrl-C end this process at once, with one line: libraries may ignore it or print tracebacks."""
+    global stream
     signal(SIGINT, _end)
+    try:
+        stream = os.dup(2)  # which may be silenced while a picture is read
+    except OSError:  # there is no standard error
+        stream = 2
 
 
 def _end(*_: object) -> None:
     try:
-        os.write(2, b"gdl-match: interrupted\n")
+        os.write(stream, b"gdl-match: interrupted\n")
     finally:
         os._exit(INTERRUPTED)
 

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -33,7 +32,9 @@ from matching.output.provenance import programs
 
 Function = Callable[..., Any]  # takes the arguments of a task, and returns its record
 Task = tuple[Any, ...]
-Run = Callable[[Function, Iterable[Task]], Iterator[Any]]
+# makes the record of a task during which every worker died, from its number and the `error`
+RecordLost = Callable[..., Any]
+Run = Callable[[Function, Iterable[Task], RecordLost], Iterator[Any]]
 Progress = Callable[..., Iterable[Any]]  # like tqdm
 
 # Tasks in flight on the cluster, per thread; this bounds the results that wait to be written.
@@ -42,36 +43,19 @@ CONNECT_SECONDS = 30
 SAFE_PATH = {"PYTHONSAFEPATH": "1"}  # new processes import nothing from the current folder
 
 
-@dataclass(frozen=True)
-class Lost:
-    """A task during which every worker died."""
-
-    id: int
-    error: str
-
-
 class Workers(NamedTuple):
     """A backend that runs tasks, the data that they share, and the display of their progress."""
 
-    run: Run  # yields records as they arrive, and a Lost for a task whose worker died at every attempt
+    run: Run  # yields records as they arrive
     settings: Settings
     progress: Progress
 
     def records(
-        self,
-        function: Function,
-        tasks: Iterable[Task],
-        record_lost: Callable[..., Any],
-        total: int,
-        desc: str,
+        self, function: Function, tasks: Iterable[Task], record_lost: RecordLost, total: int, desc: str
     ) -> Iterator[Any]:
-        """Run tasks, the settings being their last argument, and yield their records.
-
-        That of a lost task is `record_lost(number, error=reason)`.
-        """
+        """Run tasks, the settings being their last argument, and yield their records."""
         run = partial(run_task, function, self.settings)
-        for record in self.progress(self.run(run, tasks), total=total, desc=desc):
-            yield record_lost(record.id, error=record.error) if isinstance(record, Lost) else record
+        yield from self.progress(self.run(run, tasks, record_lost), total=total, desc=desc)
 
 
 @contextmanager
@@ -92,7 +76,7 @@ def start_workers(
 def local_backend(jobs: int) -> Iterator[Run]:
     """Make the backend of processes on this machine; a single job runs in this process."""
     if jobs == 1:
-        yield lambda function, tasks: (function(*task) for task in tasks)
+        yield lambda function, tasks, _: (function(*task) for task in tasks)
         return
     options = {"initializer": _begin_work, "initargs": (Path.cwd(), os.getpid()), "env": SAFE_PATH}
     get_pool = partial(get_reusable_executor, jobs, **options)
@@ -106,13 +90,15 @@ def local_backend(jobs: int) -> Iterator[Run]:
             except BrokenProcessPool:  # one has died since
                 return get_pool().submit(function, *task)  # type: ignore[no-any-return]
 
-    def run_alone(function: Function, task: Task, _: Exception) -> Any:
+    def run_alone(function: Function, task: Task, record_lost: RecordLost, _: Exception) -> Any:
         # a process was killed for lack of memory, or a decoder crashed, perhaps during another task
         with ProcessPoolExecutor(1, **options) as pool, handle_interrupts(signal.SIG_IGN):
             try:
                 return pool.submit(function, *task).result()
             except BrokenProcessPool:
-                return Lost(task[0], "the process that worked on it died, perhaps for lack of memory")
+                return record_lost(
+                    task[0], error="the process that worked on it died, perhaps for lack of memory"
+                )
 
     try:
         yield partial(_run_ahead, submit, run_alone, BrokenProcessPool, 2 * jobs)
@@ -131,8 +117,8 @@ def _begin_work(folder: Path, parent: int) -> None:
 
 
 def _run_ahead(
-    submit: Callable[[Function, Task], Future[Any]], recover: Callable[[Function, Task, Exception], Any],
-    death_errors: Any, n_ahead: int, function: Function, tasks: Iterable[Task],
+    submit: Callable[[Function, Task], Future[Any]], recover: Callable[..., Any],
+    death_errors: Any, n_ahead: int, function: Function, tasks: Iterable[Task], record_lost: RecordLost,
 ) -> Iterator[Any]:  # fmt: skip
     """Submit tasks, `n_ahead` at a time, and yield their records as soon as these are done.
 
@@ -148,13 +134,16 @@ def _run_ahead(
             try:
                 record = future.result()
             except death_errors as error:
-                record = recover(function, task, error)
+                record = recover(function, task, record_lost, error)
             yield record
 
 
 @contextmanager
 def dask_backend(address: str) -> Iterator[Run]:
-    """Make the backend of a Dask cluster, which gives the tasks of a lost worker to others."""
+    """Make the backend of a Dask cluster, which gives the tasks of a lost worker to others.
+
+    The cluster must have workers, which run the same versions as this process.
+    """
     distributed = import_optional("distributed", "--scheduler needs dask.distributed", "distributed")
     try:
         client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
@@ -163,36 +152,33 @@ def dask_backend(address: str) -> Iterator[Run]:
     for name in ("distributed", "tornado.application"):  # errors are reported in one line, not by tracebacks
         logging.getLogger(name).setLevel(logging.CRITICAL)
     with client:
-        _check_workers(client, address)
+        try:
+            client.wait_for_workers(1, timeout=CONNECT_SECONDS)
+            found = client.run(programs)
+        except TimeoutError:
+            raise InputError(f"--scheduler {address}: the cluster has no workers") from None
+        except (ImportError, AttributeError) as error:
+            raise InputError(
+                f"--scheduler {address}: this program is not installed on a worker ({error})"
+            ) from None
+        for worker, programs_there in found.items():
+            if programs_there != programs():
+                raise InputError(
+                    f"--scheduler {address}: worker {worker} runs other versions than this process:"
+                    f" {describe_difference(programs_there, programs())}"
+                )
         n_ahead = TASKS_PER_THREAD * max(sum(client.nthreads().values()), 1)
         executor = client.get_executor(pure=False)
 
         def submit(function: Function, task: Task) -> Future[Any]:
             return executor.submit(function, *task)  # type: ignore[no-any-return]
 
-        def recover(_: Function, task: Task, error: Exception) -> Lost:
+        def recover(_: Function, task: Task, record_lost: RecordLost, error: Exception) -> Any:
             if isinstance(error, CancelledError):
                 raise InputError("the Dask scheduler was lost; run the same command again to continue")
-            return Lost(task[0], "every worker that worked on it died, perhaps for lack of memory")
+            return record_lost(
+                task[0], error="every worker that worked on it died, perhaps for lack of memory"
+            )
 
         death_errors = distributed.scheduler.KilledWorker, CancelledError
         yield partial(_run_ahead, submit, recover, death_errors, n_ahead)
-
-
-def _check_workers(client: Any, address: str) -> None:
-    """Raise InputError unless the cluster has workers, which run the same versions as this process."""
-    try:
-        client.wait_for_workers(1, timeout=CONNECT_SECONDS)
-        found = client.run(programs)
-    except TimeoutError:
-        raise InputError(f"--scheduler {address}: the cluster has no workers") from None
-    except (ImportError, AttributeError) as error:
-        raise InputError(
-            f"--scheduler {address}: this program is not installed on a worker ({error})"
-        ) from None
-    for worker, programs_there in found.items():
-        if programs_there != programs():
-            raise InputError(
-                f"--scheduler {address}: worker {worker} runs other versions than this process:"
-                f" {describe_difference(programs_there, programs())}"
-            )

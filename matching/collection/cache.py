@@ -8,7 +8,6 @@ fiftieth of the limit; if the sum exceeds the limit, the least recently used fil
 
 import hashlib
 import os
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -16,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from matching._common.types import Array
 from matching.features.detectors import list_detectors
 from matching.features.extraction import Features, get_detector
 from matching.grouping.config import MatchConfig
@@ -61,7 +59,13 @@ class FeatureCache:
         """Read an entry."""
         path = self._path(key)
         try:
-            entry = _read(path)
+            # opened here, because np.load leaves a damaged file open
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
+                arrays: dict[str, Any] = dict(data)
+            arrays["descriptors"] = arrays["descriptors"].astype(np.float32)
+            arrays["digest"] = arrays["digest"].tobytes()
+            features = Features(**{f.name: arrays.pop(f.name) for f in fields(Features)})
+            entry = DescribedPicture(features, **arrays)
         except Exception:  # missing, unreadable for now, or damaged, which may raise nearly anything
             return None
         with suppress(OSError):  # another user's file in a shared cache
@@ -74,7 +78,11 @@ class FeatureCache:
         with suppress(OSError):  # the picture is described again when needed
             path.parent.mkdir(exist_ok=True)
             with replace_file(path) as file:  # a file that a crash leaves has the suffix of an entry, too
-                arrays: dict[str, Any] = _arrays(entry)
+                arrays: dict[str, Any] = {**vars(entry), **vars(entry.features)}
+                del arrays["features"]
+                # whole numbers up to DESCRIPTOR_NORM: the same values in half the size of float32
+                arrays["descriptors"] = entry.features.descriptors.astype(np.uint16)
+                arrays["digest"] = np.frombuffer(entry.digest, np.uint8)
                 np.savez(file, **arrays)
                 _bytes_left[self] = _bytes_left.get(self, 0) - file.tell()
             if _bytes_left[self] < 0:
@@ -86,45 +94,16 @@ class FeatureCache:
 
     def _make_room(self) -> None:
         """Add up the entries; if they exceed the limit, remove those used least recently."""
-        entries = sorted(self._entries(), key=lambda entry: entry[0])  # least recently used first
+        entries: list[tuple[int, int, Path]] = []  # time of last use, bytes, and path
+        for path in self.folder.glob(f"??/*{SUFFIX}"):
+            with suppress(OSError):  # another process removed it, or another user owns it
+                status = path.stat()
+                entries.append((status.st_mtime_ns, status.st_size, path))
         used = sum(size for _, size, _ in entries)
-        for _, size, path in entries if used > self.limit else ():
+        for _, size, path in sorted(entries) if used > self.limit else ():  # least recently used first
             if used <= SHARE_AFTER_CLEANING * self.limit:
                 break
             with suppress(OSError):  # it may be another user's
                 path.unlink(missing_ok=True)
                 used -= size
         _bytes_left[self] = min(self.limit - used, SHARE_BETWEEN_COUNTS * self.limit)
-
-    def _entries(self) -> Iterator[tuple[int, int, Path]]:
-        """List the time of last use, the size in bytes and the path of each entry."""
-        for path in self.folder.glob(f"??/*{SUFFIX}"):
-            with suppress(OSError):  # another process removed it, or another user owns it
-                status = path.stat()
-                yield status.st_mtime_ns, status.st_size, path
-
-
-def _arrays(entry: DescribedPicture) -> dict[str, Array]:
-    """The arrays of an entry, as its file holds them."""
-    features = {f.name: getattr(entry.features, f.name) for f in fields(Features)}
-    # whole numbers up to DESCRIPTOR_NORM: the same values in half the size of float32
-    features["descriptors"] = features["descriptors"].astype(np.uint16)
-    return {
-        **features,
-        "step": entry.step,
-        "digest": np.frombuffer(entry.digest, np.uint8),
-        "box": entry.box,
-        "size": entry.size,
-    }
-
-
-def _read(path: Path) -> DescribedPicture:
-    """Read the file of an entry."""
-    # opened here, because np.load leaves a damaged file open
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
-        arrays = {name: data[name] for name in data.files}
-    columns = {f.name: arrays[f.name] for f in fields(Features)}
-    columns["descriptors"] = columns["descriptors"].astype(np.float32)
-    return DescribedPicture(
-        Features(**columns), arrays["step"], arrays["digest"].tobytes(), arrays["box"], arrays["size"]
-    )

@@ -2,7 +2,7 @@
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -11,10 +11,12 @@ from matching.errors import InputError, OneLineErrors
 from matching.pictures.formats import find_pictures
 from matching.pictures.names import exists, is_file, make_absolute
 
+Pair = tuple[str, str]  # paths of two pictures
+
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Pictures, and which of them to match: listed pairs, or every query with every picture of a gallery.
+    """Pictures, and which to match: listed pairs, or each query with each picture of a gallery or each other.
 
     Parameters
     ----------
@@ -23,25 +25,21 @@ class Plan:
     listed : tuple of (int, int)
         Rows of `paths`, each pair once.
     queries, gallery : tuple of int
-        Rows of `paths`; empty if the pairs are listed.
-    is_mutual : bool
-        Whether queries and gallery are the same pictures; then each pair counts once, with the smaller row
-        first.
+        Rows of `paths`; empty if the pairs are listed. Without a gallery, the queries are matched with each
+        other; then each pair counts once, with the smaller row first.
     """
 
     paths: tuple[str, ...]
     listed: tuple[tuple[int, int], ...] = ()
     queries: tuple[int, ...] = ()
     gallery: tuple[int, ...] = ()
-    is_mutual: bool = False
 
     def pairs(self) -> Iterator[tuple[int, int]]:
         """Iterate over all pairs; a large folder has too many for a list."""
         yield from self.listed
-        if self.is_mutual:
+        if not self.gallery:
             yield from combinations(self.queries, 2)
-        else:
-            yield from ((i, j) for i in self.queries for j in self.gallery if i != j)
+        yield from ((i, j) for i in self.queries for j in self.gallery if i != j)
 
 
 def plan_list(path: str | Path) -> Plan:
@@ -62,18 +60,22 @@ def plan_list(path: str | Path) -> Plan:
     path = Path(path)
     with OneLineErrors(path, "the list of pairs can't be read"):
         lines = path.read_text("utf-8-sig").split("\n")
-    rows: dict[str, int] = {}  # in the order in which the paths first occur
-    pairs: dict[tuple[int, int], None] = {}
+    pairs: list[Pair] = []
     for number, line in enumerate(lines, 1):
         if line.strip() and not line.lstrip().startswith("#"):
             names = _split_names(line)
             if len(names) != 2:
                 raise InputError(f"{path}: line {number} must name two pictures, got {len(names)}")
-            first, second = (_locate(name, path.parent) for name in names)
-            pairs[rows.setdefault(first, len(rows)), rows.setdefault(second, len(rows))] = None
+            pairs.append((_locate(names[0], path.parent), _locate(names[1], path.parent)))
     if not pairs:
         raise InputError(f"{path}: the list has no pairs")
-    return Plan(tuple(rows), tuple(pairs))
+    return plan_pairs(pairs)
+
+
+def plan_pairs(pairs: Sequence[Pair]) -> Plan:
+    """Plan pairs of absolute paths, each once."""
+    rows = {path: k for k, path in enumerate(dict.fromkeys(path for pair in pairs for path in pair))}
+    return Plan(tuple(rows), tuple(dict.fromkeys((rows[path0], rows[path1]) for path0, path1 in pairs)))
 
 
 def plan_folder(folder: str | Path, recursive: bool = False) -> Plan:
@@ -96,8 +98,7 @@ def plan_folder(folder: str | Path, recursive: bool = False) -> Plan:
     paths = list_pictures(folder, recursive)
     if len(paths) < 2:
         raise InputError(f"{folder}: at least 2 pictures are needed, the folder has {len(paths)}")
-    rows = tuple(range(len(paths)))
-    return Plan(tuple(paths), (), rows, rows, is_mutual=True)
+    return Plan(tuple(paths), queries=tuple(range(len(paths))))
 
 
 def plan_gallery(queries: str | Path, gallery: str | Path, recursive: bool = False) -> Plan:
@@ -117,16 +118,14 @@ def plan_gallery(queries: str | Path, gallery: str | Path, recursive: bool = Fal
     """
     sides = [list_pictures(folder, recursive) for folder in (queries, gallery)]
     rows = {path: k for k, path in enumerate(dict.fromkeys(sides[0] + sides[1]))}
-    query_rows, gallery_rows = (tuple(rows[path] for path in side) for side in sides)
-    plan = Plan(tuple(rows), (), query_rows, gallery_rows)
     if len(rows) < 2:
         raise InputError("--query and --gallery: there is no pair of different pictures")
-    return plan
+    return Plan(tuple(rows), (), *(tuple(rows[path] for path in side) for side in sides))
 
 
 def list_pictures(folder: str | Path, recursive: bool = False, *, may_be_empty: bool = False) -> list[str]:
     """List the pictures that `find_pictures` finds, by names that a database can hold."""
-    return [_absolute(path) for path in find_pictures(folder, recursive, may_be_empty=may_be_empty)]
+    return [name_for_database(path) for path in find_pictures(folder, recursive, may_be_empty=may_be_empty)]
 
 
 def _split_names(line: str) -> list[str]:
@@ -141,9 +140,9 @@ def _split_names(line: str) -> list[str]:
 def _locate(name: str, folder: Path) -> str:
     """The absolute path of a picture in the folder of the list, else in the current folder."""
     in_folder = folder / name
-    return _absolute(in_folder if exists(in_folder) or not exists(name) else name)
+    return name_for_database(in_folder if exists(in_folder) or not exists(name) else name)
 
 
-def _absolute(path: str | Path) -> str:
+def name_for_database(path: str | Path) -> str:
     """The absolute path, with bytes that are not UTF-8 replaced, so that a database can hold it."""
     return make_absolute(path).encode("utf-8", "backslashreplace").decode()

@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from matching.collection.backends import Progress, Workers, start_workers
 from matching.collection.cache import FeatureCache
 from matching.collection.database.settings import describe_other_programs
-from matching.collection.database.store import Store, open_store
+from matching.collection.database.store import SHORTLIST_PREFIX, Store, open_store
 from matching.collection.plan import Plan
 from matching.collection.records import ImageRecord, PairRecord
 from matching.collection.retrieval._codes import check_indexed
@@ -106,7 +105,12 @@ def match_collection(
         numbers = store.add_images(plan.paths)
         if retry:
             store.forget_failed()
-        store.forget_changed(_digest_processed(store, workers.progress))
+        known = store.rows("SELECT id, path FROM images WHERE status != 'pending'")
+        with ThreadPoolExecutor(4) as pool:
+            contents = pool.map(compute_digest, (path for _, path in known))
+            digests = workers.progress(contents, total=len(known), desc="known pictures") if known else ()
+            present = {number: digest for (number, _), digest in zip(known, digests, strict=True)}
+        store.forget_changed(present)
         if shortlist is None:
             store.add_pairs((numbers[i], numbers[j]) for i, j in plan.pairs())
         n_described = _describe(store, workers)
@@ -114,16 +118,12 @@ def match_collection(
             _add_shortlist(store, plan, numbers, shortlist, workers)
         store.fail_pairs_of_failed_images()
         n_matched = _match(store, workers)
-        return _summarise(store, n_described, n_matched)
-
-
-def _digest_processed(store: Store, progress: Progress) -> dict[int, str | None]:
-    """Map the number of each picture that an earlier run processed to the present digest of its file."""
-    rows = store.rows("SELECT id, path FROM images WHERE status != 'pending'")
-    with ThreadPoolExecutor(4) as pool:
-        contents = pool.map(compute_digest, (path for _, path in rows))
-        digests = progress(contents, total=len(rows), desc="known pictures") if rows else ()
-        return {number: digest for (number, _), digest in zip(rows, digests, strict=True)}
+        failed = "SELECT count(*) FROM {} WHERE substr(error, 1, ?) = ?"
+        prefix = len(INTERNAL_PREFIX), INTERNAL_PREFIX
+        n_internal = sum(store.value(failed.format(table), prefix) for table in ("images", "pairs"))
+        others = describe_other_programs(store.settings())
+        work = {"described": n_described, "matched": n_matched, "internal_errors": n_internal}
+        return Summary(**store.counts(), **work, other_programs=others)
 
 
 def _describe(store: Store, workers: Workers) -> int:
@@ -163,27 +163,12 @@ def _list_sources(store: Store) -> dict[int, Source]:
 def _add_shortlist(store: Store, plan: Plan, numbers: Sequence[int], n: int, workers: Workers) -> None:
     """Add the pairs of each query with the n most similar pictures, unless an earlier run has done so."""
     sources = _list_sources(store)
-    sides = ([numbers[k] for k in side] for side in (plan.queries, plan.gallery))
+    sides = ([numbers[k] for k in side] for side in (plan.queries, plan.gallery or plan.queries))
     queries, gallery = ([number for number in side if number in sources] for side in sides)
     query_contents, contents = ([sources[k].content for k in side] for side in (queries, gallery))
     depends_on = repr((n, query_contents, contents, code_digest()))
     key = hashlib.sha256(depends_on.encode()).hexdigest()
-    if not store.has_shortlist(key):
+    if SHORTLIST_PREFIX + key not in store.settings():
         chosen = choose_pairs(queries, gallery, sources, n, workers)
-        pairs = dict.fromkeys((min(p), max(p)) for p in chosen) if plan.is_mutual else chosen
+        pairs = dict.fromkeys((min(p), max(p)) for p in chosen) if not plan.gallery else chosen
         store.add_pairs(pairs, key)
-
-
-def _summarise(store: Store, described: int, matched: int) -> Summary:
-    """Count what the database holds; described, matched: what this run worked on."""
-    counts = store.rows(
-        "SELECT count(*), total(status = 'failed') FROM images UNION ALL"
-        " SELECT count(*), total(status = 'failed') FROM pairs UNION ALL"
-        " SELECT total(n_objects > 0), total(n_objects) FROM pairs"
-    )
-    failed = "SELECT count(*) FROM {} WHERE substr(error, 1, ?) = ?"
-    prefix = len(INTERNAL_PREFIX), INTERNAL_PREFIX
-    internal = sum(store.value(failed.format(table), prefix) for table in ("images", "pairs"))
-    numbers = (int(n) for row in counts for n in row)
-    values: Any = *numbers, described, matched, internal, describe_other_programs(store.settings())
-    return Summary(*values)

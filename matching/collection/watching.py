@@ -9,7 +9,7 @@ from matching.collection.cache import FeatureCache
 from matching.collection.kept_index._index import Added, add_pictures
 from matching.collection.plan import list_pictures
 from matching.collection.records import PairRecord
-from matching.collection.work import Settings, Source, explain_unreadable, get_described, match_files
+from matching.collection.work import Settings, Source, get_described, match_files
 from matching.errors import InputError
 from matching.grouping.config import MatchConfig
 from matching.output.folders import compute_digest
@@ -39,17 +39,23 @@ def watch_folder(
         raise InputError(f"{folder}: is not a folder")
     root = make_absolute(folder)
     settings = Settings(config, cache)
-    source = None if thing is None else _read_thing(thing, settings)
+    source = None
+    if thing is not None:
+        source = Source(make_absolute(thing), compute_digest(thing))
+        if not len(get_described(source, settings).features):
+            raise InputError(f"{thing}: no features: it is too small, flat or transparent to be found")
 
-    def is_of_interest(_: Any, path: str) -> bool:
-        is_hidden = any(part.startswith(".") for part in Path(path).relative_to(root).parts)
-        has_suffix = Path(path).suffix.lower() in find_picture_suffixes()
-        is_ours = is_hidden or Path(path).is_relative_to(make_absolute(index))
-        return not is_ours and (has_suffix or not is_file(path))
+    def is_of_interest(_: Any, name: str) -> bool:
+        path = Path(name)
+        is_hidden = any(part.startswith(".") for part in path.relative_to(root).parts)
+        may_be_picture = path.suffix.lower() in find_picture_suffixes() or not is_file(path)
+        return may_be_picture and not is_hidden and not path.is_relative_to(make_absolute(index))
 
-    options: dict[str, Any] = {"debounce": DEBOUNCE_MS, "rust_timeout": START_MS, "yield_on_timeout": True}
-    options |= {"watch_filter": is_of_interest, "recursive": recursive}
-    for k, batch in enumerate(watchfiles.watch(root, **options)):
+    batches = watchfiles.watch(
+        root, watch_filter=is_of_interest, debounce=DEBOUNCE_MS, rust_timeout=START_MS, yield_on_timeout=True,
+        recursive=recursive,
+    )  # fmt: skip
+    for k, batch in enumerate(batches):
         if not is_folder(root):
             raise InputError(f"{folder}: the folder no longer exists")
         paths = sorted(path for _, path in batch)
@@ -65,13 +71,3 @@ def watch_folder(
             if source is not None and path != source.path:
                 matches[path] = match_files(0, source, Source(path, compute_digest(path)), settings)
         yield added, matches
-
-
-def _read_thing(thing: Path, settings: Settings) -> Source:
-    """Read the picture of a thing; raise InputError if it has no features."""
-    source = Source(make_absolute(thing), compute_digest(thing))
-    if source.content is None:
-        raise InputError(explain_unreadable(str(thing)))
-    if not len(get_described(source, settings).features):
-        raise InputError(f"{thing}: no features: it is too small, flat or transparent to be found")
-    return source

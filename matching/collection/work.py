@@ -7,11 +7,13 @@ as records.
 import traceback
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import Any
 
 from matching._common.threads import limit_threads
+from matching._common.types import Array
 from matching.collection.cache import FeatureCache, entry_key
 from matching.collection.records import ImageRecord, PairRecord, make_pair_record
 from matching.drivers.pair import match_pair
@@ -43,11 +45,6 @@ class Settings:
     cache: FeatureCache
     detectors: tuple[Detector, ...] = field(default_factory=list_registered_detectors)  # for new processes
 
-    def register(self) -> None:
-        """Make the detectors known in this process."""
-        for detector in self.detectors:
-            register_detector(detector)
-
 
 @dataclass(frozen=True)
 class Source:
@@ -66,8 +63,7 @@ class FileSource(ImageSource):
     @property
     def picture(self) -> Picture:  # type: ignore[override]
         """The picture, which is read each time; raise InputError if the file has changed."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it is read more than once, by several processes
+        with warnings.catch_warnings(action="ignore"):  # it is read more than once, by several processes
             picture = read_picture(self.file.path)
         if compute_digest(self.file.path) != self.file.content:
             raise InputError(f"{self.file.path}: the file changed during the run")
@@ -109,21 +105,28 @@ def get_described(file: Source, settings: Settings) -> DescribedPicture:
 
 def run_task(function: Callable[..., Any], settings: Settings, *task: Any) -> Any:
     """Run a task on one thread, in a process that may be new."""
-    settings.register()
+    for detector in settings.detectors:
+        register_detector(detector)
     with limit_threads(1):
         return function(*task, settings)
 
 
-def describe_file(number: int, path: str, settings: Settings) -> ImageRecord:
-    """Describe a picture, and keep its features in the cache."""
-    content = None
+def describe_file(
+    number: int, path: str, settings: Settings, encode: Callable[[DescribedPicture, int], Array] | None = None
+) -> ImageRecord:
+    """Describe a picture, and keep its features in the cache; `encode` makes its entries for an index."""
+    record = ImageRecord(number)
     try:
-        content = compute_digest(path)
-        entry = get_described(Source(path, content), settings)
+        if is_file(path):
+            status = Path(path).stat()
+            record = replace(record, bytes=status.st_size, modified=status.st_mtime_ns)
+        record = replace(record, content=compute_digest(path))
+        found = get_described(Source(path, record.content), settings)
+        width, height = map(int, found.size)
+        entries = encode(found, number) if encode else None
+        return replace(record, width=width, height=height, n_features=len(found.features), entries=entries)
     except Exception as error:
-        return ImageRecord(number, content, error=explain_failure(error))
-    width, height = map(int, entry.size)
-    return ImageRecord(number, content, width, height, len(entry.features))
+        return replace(record, error=explain_failure(error))
 
 
 def match_files(number: int, file0: Source, file1: Source, settings: Settings) -> PairRecord:

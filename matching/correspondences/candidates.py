@@ -87,6 +87,12 @@ class Candidates:
         return maps
 
     @property
+    def swapped(self) -> Candidates:
+        """The same with the pictures in the other order."""
+        ends = self.xy1, self.xy0, self.frames1, self.frames0
+        return Candidates(*ends, self.score, self.kind, self.row1, self.row0)
+
+    @property
     def correspondences(self) -> Correspondences:
         """Their geometry, without the descriptors' scores."""
         return Correspondences(self.xy0, self.xy1, self.maps)
@@ -104,7 +110,7 @@ class FeaturePairs(NamedTuple):
 
 
 def match_with_reserve(
-    features0: Features, features1: Features, config: CandidateConfig = CandidateConfig()
+    features0: Features, features1: Features, config: CandidateConfig
 ) -> tuple[Candidates, Candidates]:
     """Match the features of two images -> the best candidates, and a reserve of the next best."""
 
@@ -136,10 +142,7 @@ def match_within(
 def measure_clearance(features: Features, config: FeatureConfig, min_clearance: float) -> Floats:
     """Measure how far from each feature its matches must be, so that their windows differ -> (n,) pixels."""
     window = measure_by_kind(config, "window")[features.kind]
-    clearance: Floats = np.maximum(
-        np.sqrt(np.abs(np.linalg.det(features.frames))) * window * DESCRIBED_SHARE, min_clearance
-    )
-    return clearance
+    return np.maximum(features.radius * window * DESCRIBED_SHARE, min_clearance)
 
 
 def join_candidates(parts: Sequence[Candidates]) -> Candidates:

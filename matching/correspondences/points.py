@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from matching._common.arrays import find_box
 from matching._common.threads import run_in_ranges
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.correspondences import _point_kernels
@@ -101,7 +102,7 @@ def is_within_reach(points: Array, others: Array, reach: float) -> Bools:
 
 def is_in_box(points: Array, others: Array, reach: float) -> Bools:
     """Test which points (n, 2) are within `reach` of the box around others (k, 2), along both axes."""
-    (left, top), (right, bottom) = others.min(axis=0) - reach, others.max(axis=0) + reach
+    (left, top), (right, bottom) = find_box(others, reach)
     x, y = points.T
     return np.asarray((x > left) & (x < right) & (y > top) & (y < bottom))
 
@@ -115,6 +116,18 @@ def is_inside(points: Array, others: Array) -> Bools:
     k = min(RADIUS_RANK + 1, len(pixels))  # the first is the point itself
     reach = np.median(nearest_points(pixels, pixels, k)[1][:, -1])
     return is_within_reach(points, pixels, float(reach))
+
+
+def spread_out(points: Floats, n: int) -> Ints:
+    """Choose up to n points (m, 2): the one farthest from the middle, then those farthest from the chosen."""
+    if not len(points):
+        return np.empty(0, np.int64)
+    chosen = [int(np.argmax(((points - points.mean(axis=0)) ** 2).sum(axis=1)))]
+    square = ((points - points[chosen[0]]) ** 2).sum(axis=1)
+    while len(chosen) < min(n, len(points)):
+        chosen.append(int(np.argmax(square)))
+        square = np.minimum(square, ((points - points[chosen[-1]]) ** 2).sum(axis=1))
+    return np.array(chosen)
 
 
 def measure_spread(points: Array) -> Floats:

@@ -17,6 +17,7 @@ from matching.features.detectors import list_detectors
 from matching.features.extraction import FeatureConfig, Features, extract_features, get_detector
 from matching.features.thinning import SQUARE_SIDE
 from matching.features.views import join_features
+from matching.pictures.images import to_picture
 from matching.settings import LARGEST
 
 # Pixels. Tiles begin at multiples of it, so that the pixels of their octaves, and the squares in which
@@ -62,7 +63,7 @@ def extract_details(
             tile_config = replace(config, max_features=max_features)
             features = extract_features(tile, tile_config, tile_mask, max_radius=max_radius)
             parts.append(replace(features, xy=features.xy + np.array([x, y])))
-    scaled = replace(coarse, xy=(coarse.xy + 0.5) * step - 0.5, frames=np.diag(step) @ coarse.frames)
+    scaled = replace(coarse, xy=to_picture(coarse.xy, step), frames=np.diag(step) @ coarse.frames)
     bounds = np.array([max_radius.get(kind, 0.0) for kind in list_detectors()])[scaled.kind]
     return join_features([*parts, scaled[scaled.radius >= bounds]])  # and those found at the working size
 

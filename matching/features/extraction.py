@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from matching._common.arrays import select_rows
+from matching._common.arrays import at_pixels, select_rows
 from matching._common.threads import map_in_threads
 from matching._common.types import Array, Bools, Floats
 from matching.features.config import FeatureConfig as FeatureConfig
@@ -68,7 +68,7 @@ def extract_features(
     def extract_kind(kind: str) -> tuple[Array, ...]:
         detector = get_detector(kind, config)
         detection = detector.run(grey)
-        is_visible = np.ones(len(detection.xy), bool) if mask is None else _is_in_mask(mask, detection.xy)
+        is_visible = np.ones(len(detection.xy), bool) if mask is None else at_pixels(mask, detection.xy)
         if max_radius is not None:
             is_visible &= np.abs(np.linalg.det(detection.frames)) < max_radius[kind] ** 2
         detection = _orient(detector, select_rows(detection, is_visible), pyramid)
@@ -125,10 +125,3 @@ def negative_features(features: Features) -> Features:
     bins = features.descriptors.reshape(-1, 4, 4, 8)
     descriptors = bins[:, ::-1, ::-1].reshape(len(features), 128)
     return replace(features, frames=-features.frames, descriptors=descriptors, bright=~features.bright)
-
-
-def _is_in_mask(mask: Bools, xy: Floats) -> Bools:
-    """Test which points (n, 2) lie on a pixel of the mask (h, w) -> (n,) bool."""
-    x, y = np.rint(xy).astype(int).T
-    is_inside: Bools = mask[np.clip(y, 0, mask.shape[0] - 1), np.clip(x, 0, mask.shape[1] - 1)]
-    return is_inside

@@ -16,6 +16,7 @@ from matching._common.threads import run_in_ranges
 from matching._common.types import Array, Float32s, Floats, Ints
 from matching.features import _feature_kernels
 from matching.features._feature_kernels import BINS, PATCH, SIDE
+from matching.features.keypoints import CAMERA_BLUR, FIRST_BLUR
 
 DESCRIBED_SHARE = 0.8  # share of a window's side that is described
 MIN_PEAK_SHARE = 0.8  # smallest height of a further orientation, as a share of the highest peak
@@ -39,21 +40,21 @@ class Pyramid:
     blur: Array  # (l,) float64, standard deviation of each level's blur, pixels of the image
 
 
-def build_pyramid(grey: Array, first_blur: float = 0.8, camera_blur: float = 0.5) -> Pyramid:
+def build_pyramid(grey: Array) -> Pyramid:
     """Smooth grey (h, w) uint8 to blurs of 0.8, 1.13, 1.6, ... pixels; after every second, halve the size."""
     images: list[Array] = []
     levels, blur = [], []
     image, step, offset = grey.astype(np.float32), 1, 0
-    image = opencv.gaussian_blur(image, np.sqrt(first_blur**2 - camera_blur**2))
+    image = opencv.gaussian_blur(image, np.sqrt(FIRST_BLUR**2 - CAMERA_BLUR**2))
     while min(image.shape) >= 4 or not images:
-        for k, sigma in enumerate((first_blur, first_blur * np.sqrt(2))):
+        for k, sigma in enumerate((FIRST_BLUR, FIRST_BLUR * np.sqrt(2))):
             if k:
-                image = opencv.gaussian_blur(image, first_blur)  # 0.8^2 + 0.8^2 = 1.13^2
+                image = opencv.gaussian_blur(image, FIRST_BLUR)  # 0.8^2 + 0.8^2 = 1.13^2
             images.append(image.ravel())
             levels.append((offset, *image.shape, step))
             blur.append(sigma * step)
             offset += image.size
-        image = opencv.gaussian_blur(image, first_blur * np.sqrt(2))[::2, ::2]
+        image = opencv.gaussian_blur(image, FIRST_BLUR * np.sqrt(2))[::2, ::2]
         step *= 2
     return Pyramid(np.concatenate(images), np.array(levels, float), np.array(blur))
 

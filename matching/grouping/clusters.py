@@ -86,14 +86,6 @@ class Clustering:
 
 def link(correspondences: Correspondences, graph: MatchGraph, config: ClusteringConfig) -> Clustering:
     """Cluster by graph degree linkage, which looks only at the graph."""
-    n_clusters, min_affinity = config.n_clusters or 1, config.min_affinity * graph.n_neighbors**2
-    tree = link_graph(graph, config)
-    n_merges = tree.count_merges(n_clusters, min_affinity=min_affinity)
-    return Clustering(tree.after(n_merges), tree, n_merges)
-
-
-def link_graph(graph: MatchGraph, config: ClusteringConfig) -> MergeTree:
-    """Merge the vertices of a graph by graph degree linkage."""
     if config.method not in METHODS:  # checked only here: another function may replace this step
         raise InputError(f"method must be one of {METHODS}, got {config.method!r}")
     initial = graph.initial
@@ -103,12 +95,15 @@ def link_graph(graph: MatchGraph, config: ClusteringConfig) -> MergeTree:
     n_clusters, min_affinity = config.n_clusters or 1, config.min_affinity * graph.n_neighbors**2
     if config.method == "agdl":
         k_c = config.n_neighbor_clusters
-        return gdl_core.agdl(
+        tree = gdl_core.agdl(
             graph.affinities, initial, n_clusters, n_neighbor_clusters=k_c, min_affinity=min_affinity
         )
-    if config.method == "gdl-u":
-        return gdl_core.gdl_u(graph.affinities, initial, n_clusters, min_affinity=min_affinity)
-    return gdl_core.gdl(graph.affinities, initial, n_clusters)
+    elif config.method == "gdl-u":
+        tree = gdl_core.gdl_u(graph.affinities, initial, n_clusters, min_affinity=min_affinity)
+    else:
+        tree = gdl_core.gdl(graph.affinities, initial, n_clusters)
+    n_merges = tree.count_merges(n_clusters, min_affinity=min_affinity)
+    return Clustering(tree.after(n_merges), tree, n_merges)
 
 
 def drop_loose(graph: MatchGraph, labels: Ints, config: ClusteringConfig, ledger: Ledger) -> Ints:

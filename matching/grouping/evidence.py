@@ -14,41 +14,34 @@ from matching._common.types import Array, Bools, Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.distances import acc_neighbors
 from matching.correspondences.points import as_numbers
-from matching.grouping.graph import GraphConfig, edge_weights
+from matching.grouping.config import MatchConfig
+from matching.grouping.graph import edge_weights
 from matching.grouping.ledger import Ledger
 
 MIN_SUPPORTED = 4  # correspondences that are evidence: three fix an affine map, and one more confirms it
 
 
-def has_evidence(
-    correspondences: Correspondences,
-    rows: Ints,
-    n_neighbors: int,
-    min_degree: float,
-    config: GraphConfig,
-    ledger: Ledger,
-) -> bool:
-    """Test whether others support enough of the mutual ones among rows (n,); with min_degree 0, they do."""
+def has_evidence(correspondences: Correspondences, rows: Ints, config: MatchConfig, ledger: Ledger) -> bool:
+    """Test whether others support enough of the mutual ones among rows (n,); so do they with a bound of 0."""
+    min_degree = config.objects.evidence * config.clustering.min_degree
     if min_degree == 0:
         return True
-    supported = rows[find_supported(correspondences[rows], n_neighbors, min_degree, config)]
+    supported = rows[find_supported(correspondences[rows], min_degree, config)]
     if len(supported) < MIN_SUPPORTED:
         ledger.reach("evidence", rows)
         ledger.drop("evidence", supported, len(supported), MIN_SUPPORTED)
     return len(supported) >= MIN_SUPPORTED
 
 
-def find_supported(
-    correspondences: Correspondences, n_neighbors: int, min_degree: float, config: GraphConfig
-) -> Ints:
+def find_supported(correspondences: Correspondences, min_degree: float, config: MatchConfig) -> Ints:
     """Find supported mutual correspondences -> (n,), ascending; MIN_SUPPORTED of them are evidence."""
     rows = find_mutual(correspondences)
     mutual = correspondences[rows]
     if len(mutual) <= MIN_SUPPORTED:
         return rows[:0]
-    k = min(n_neighbors, len(mutual) - 1)
-    knn = acc_neighbors(mutual, k, config.nearness)
-    degree = edge_weights(mutual, knn, config.scale, config.slope).sum(axis=1)
+    k = min(config.clustering.n_neighbors, len(mutual) - 1)
+    knn = acc_neighbors(mutual, k, config.graph.nearness)
+    degree = edge_weights(mutual, knn, config.graph.scale, config.graph.slope).sum(axis=1)
     supported: Ints = rows[degree >= min_degree * k]
     return supported
 

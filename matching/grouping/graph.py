@@ -111,7 +111,7 @@ def fit_maps(
 
 
 def build_second_graph(
-    rows: Ints, fitted: Correspondences, n_neighbors: int, config: GraphConfig, reach: float = np.inf
+    rows: Ints, fitted: Correspondences, n_neighbors: int, config: GraphConfig, reach: float
 ) -> MatchGraph:
     """Build the graph of correspondences, rows (n,), whose maps are fitted."""
     knn = _find_neighbors(fitted, n_neighbors, config)

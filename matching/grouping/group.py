@@ -34,7 +34,15 @@ from matching.grouping.clusters import drop_below_gap, drop_loose, drop_small, m
 from matching.grouping.config import MatchConfig
 from matching.grouping.evidence import has_evidence
 from matching.grouping.graph import MatchGraph, build_second_graph, fit_maps
-from matching.grouping.groups import MAX_MAP_ERROR, Group, ObjectsConfig, Part, count_members, sort_groups
+from matching.grouping.groups import (
+    MAX_MAP_ERROR,
+    Group,
+    ObjectsConfig,
+    Part,
+    count_members,
+    label_groups,
+    sort_groups,
+)
 from matching.grouping.ledger import Ledger
 from matching.grouping.merging import are_two_things, find_landmarks, join_clusters, merge_groups
 from matching.grouping.methods import PAIR, Method
@@ -98,7 +106,7 @@ def group_left_over(
     rows = find_left_over(matches, known, n_listed, config.objects, ledger)
     if len(rows) < min_matches:
         return known
-    if method.tests_evidence and not _has_evidence(matches, rows, config, ledger):
+    if method.tests_evidence and not has_evidence(matches, rows, config, ledger):
         return known
     graph = build_graph(matches, rows, config, ledger)
     if graph is None:
@@ -107,7 +115,8 @@ def group_left_over(
     if not clusters:
         return known
     parts = join_clusters(matches, graph, clusters, config.merging_rules, method.merge)
-    refined = refine_parts(matches, parts, find_free(matches, known), config.smooth_map, config.graph)
+    free = np.flatnonzero(label_groups(len(matches), known) < 0)
+    refined = refine_parts(matches, parts, free, config.smooth_map, config.graph)
     max_error = MAX_MAP_ERROR if method.tests_points else math.inf
     parts = keep_objects(matches, parts, refined, config.objects, max_error, ledger)
     uncontained = find_uncontained(matches, known, parts, config, method)
@@ -139,12 +148,6 @@ def find_left_over(
     return rows
 
 
-def _has_evidence(matches: Correspondences, rows: Ints, config: MatchConfig, ledger: Ledger) -> bool:
-    """Test whether the rows (n,) of matches can contain an object at all."""
-    min_degree = config.objects.evidence * config.clustering.min_degree
-    return has_evidence(matches, rows, config.clustering.n_neighbors, min_degree, config.graph, ledger)
-
-
 def build_graph(
     matches: Correspondences, rows: Ints, config: MatchConfig, ledger: Ledger
 ) -> MatchGraph | None:
@@ -171,14 +174,6 @@ def cluster(
     labels = drop_loose(graph, clustering.labels, config.clustering, ledger)
     labels = cut_seams(clustering, labels, min_affinity, min_matches, are_two)
     return drop_small(graph, labels, min_matches, ledger)
-
-
-def find_free(matches: Correspondences, known: list[Group]) -> Ints:
-    """Find the matches that are in no known object -> (n,)."""
-    is_free = np.ones(len(matches), bool)
-    for found in known:
-        is_free[found.rows] = False
-    return np.flatnonzero(is_free)
 
 
 def find_uncontained(

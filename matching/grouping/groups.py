@@ -152,16 +152,12 @@ def is_object(
     config: ObjectsConfig,
     max_map_error: float = MAX_MAP_ERROR,
 ) -> bool:
-    """Test whether matches (k,) are enough, and determine a map; max_map_error in pixels."""
-    return len(members) >= config.min_matches and determine_map(correspondences, members, max_map_error)
+    """Test whether matches (k,) are enough, and determine a map; max_map_error in pixels.
 
-
-def determine_map(correspondences: Correspondences, members: Ints, max_error: float = MAX_MAP_ERROR) -> bool:
-    """Test whether matches (k,) spread by a pixel in every direction and, if narrow, determine an affine map.
-
-    Wide groups may bend, so that no affine map needs to fit them. max_error: pixels.
+    They must spread by a pixel in every direction and, if narrow, determine an affine map. Wide groups may
+    bend, so that no affine map needs to fit them.
     """
     ends = correspondences.xy0[members], correspondences.xy1[members]
-    if any(measure_spread(points)[0] < 1 for points in ends):
+    if len(members) < config.min_matches or any(measure_spread(points)[0] < 1 for points in ends):
         return False
-    return not any(map(is_narrow, ends)) or measure_map_error(*ends) <= max_error
+    return not any(map(is_narrow, ends)) or measure_map_error(*ends) <= max_map_error

@@ -27,7 +27,7 @@ import numpy as np
 
 from matching._common.types import Array, Floats, Ints
 from matching.correspondences.correspondences import Correspondences, measure_magnification
-from matching.correspondences.points import nearest_points
+from matching.correspondences.points import nearest_points, spread_out
 from matching.grouping import _kernels
 from matching.grouping.clusters import measure_degrees
 from matching.grouping.graph import MatchGraph
@@ -121,7 +121,7 @@ def choose_landmarks(
         members, degrees = members[is_in_graph], degrees[is_in_graph]
     best = members[degrees >= np.median(degrees)]
     x, y = _points(correspondences, best, measure_magnification(correspondences, members))
-    chosen = _spread_out(x, config.n_landmarks)
+    chosen = spread_out(x, config.n_landmarks)
     if len(chosen) < MIN_LANDMARKS:
         return np.asarray(best[chosen])
     deviations = _robust_deviations(x[chosen], y[chosen], accuracy)
@@ -203,7 +203,7 @@ def join_clusters(
     graph: MatchGraph,
     clusters: Sequence[Ints],
     rules: MergingRules,
-    merge: MergeParts = merge_parts,
+    merge: MergeParts,
 ) -> list[Part]:
     """Merge clusters, rows (n,) each, that one smooth map explains; the largest part comes first."""
     landmarks = find_landmarks(correspondences, graph, clusters, rules)
@@ -221,7 +221,7 @@ def merge_groups(
     known: list[Group],
     new: list[Group],
     rules: MergingRules,
-    merge: MergeParts = merge_parts,
+    merge: MergeParts,
 ) -> tuple[list[Group], list[Group]]:
     """Merge new groups with each other and with known ones; a score is the mean over the matches.
 
@@ -293,7 +293,7 @@ def _join(
     x, _ = _points(correspondences, landmarks, measure_magnification(correspondences, members))
     return MeasuredPart(
         members,
-        landmarks[_spread_out(x, n_landmarks)],
+        landmarks[spread_out(x, n_landmarks)],
         _mean_log_variances(part, other),
         part.is_smooth,
         part.is_mirrored,
@@ -402,16 +402,6 @@ def _points(
     """x, y (n, 2): points of the matches, with y in the image where the object is smaller."""
     x, y = correspondences.xy0[rows] / scale[0], correspondences.xy1[rows] / scale[1]
     return (x, y) if scale[0] > 1 else (y, x)
-
-
-def _spread_out(x: Floats, n: int) -> Ints:
-    """Rows of up to n points: first the one farthest from the middle, then those farthest from the chosen."""
-    chosen = [int(np.argmax(((x - x.mean(axis=0)) ** 2).sum(axis=1)))]
-    square = ((x - x[chosen[0]]) ** 2).sum(axis=1)
-    while len(chosen) < min(n, len(x)):
-        chosen.append(int(np.argmax(square)))
-        square = np.minimum(square, ((x - x[chosen[-1]]) ** 2).sum(axis=1))
-    return np.array(chosen)
 
 
 def _fixes_map(x: Floats) -> bool:

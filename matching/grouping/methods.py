@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from matching._common.types import Bools, Floats
 from matching.correspondences.correspondences import Correspondences
@@ -17,7 +18,7 @@ from matching.grouping.groups import Group
 from matching.grouping.ledger import Ledger
 from matching.grouping.merging import MergeParts, merge_parts
 from matching.grouping.paper import group_by_paper
-from matching.grouping.suppression import Suppress, suppress_contained, suppress_contained_in_one
+from matching.grouping.suppression import Suppress, suppress_contained
 
 Cluster = Callable[[Correspondences, MatchGraph, ClusteringConfig], Clustering]
 GroupMatches = Callable[[Correspondences, MatchConfig, Ledger], list[Group]]
@@ -50,7 +51,7 @@ MANY = replace(PAIR, is_thorough=False)  # one of very many pairs, most of which
 VIEWS = Method()
 GIVEN = Method()  # with the pictures
 GIVEN_ALONE = Method(tests_points=True)
-REPEATS = Method(suppress=suppress_contained_in_one)
+REPEATS = Method(suppress=partial(suppress_contained, by_one=True))
 PAPER = Method(group=group_by_paper)
 
 

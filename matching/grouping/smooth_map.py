@@ -94,8 +94,9 @@ def refine_parts(
     for part in parts:
         members = part.rows
         has_handedness = mirrored == (2 * np.count_nonzero(mirrored[members]) > len(members))
-        maps = _make_maps(correspondences, members, config, min(part.bend, config.largest_bend))
-        joining = _Joining(correspondences, tuple(map_.make_fresh() for map_ in maps), graph)
+        # those of joining matches remember other places
+        maps, of_joining = (_make_maps(correspondences, part, config) for _ in range(2))
+        joining = _Joining(correspondences, of_joining, graph)
         earlier_states: set[bytes] = set()
         while members.tobytes() not in earlier_states:
             earlier_states.add(members.tobytes())
@@ -152,10 +153,6 @@ class _Map:
         self.is_predicted = np.zeros(len(x), bool)
         self.residual, self.deviation = np.empty((2, len(x)))
 
-    def make_fresh(self) -> _Map:
-        """The same map, with nothing computed yet."""
-        return _Map(self.x, self.y, self.config, self.bend)
-
     def set_members(self, members: Ints, rows: Ints) -> Bools:
         """Find the members that predict each row, other than the row itself: members (n,), rows (q,).
 
@@ -177,11 +174,10 @@ class _Map:
         return self.residual[rows], self.bend * self.deviation[rows]
 
 
-def _make_maps(
-    correspondences: Correspondences, members: Ints, config: SmoothMapConfig, bend: float
-) -> tuple[_Map, _Map]:
+def _make_maps(correspondences: Correspondences, part: Part, config: SmoothMapConfig) -> tuple[_Map, _Map]:
     """The smooth maps of an object from image 0 to 1 and back, in pixels of the image where it is smaller."""
-    scale = measure_magnification(correspondences, members)
+    scale = measure_magnification(correspondences, part.rows)
+    bend = min(part.bend, config.largest_bend)
     x, y = correspondences.xy0 / scale[0], correspondences.xy1 / scale[1]
     return _Map(x, y, config, bend), _Map(y, x, config, bend)
 
@@ -203,14 +199,8 @@ def _drop_unexplained(maps: tuple[_Map, _Map], members: Ints) -> Ints:
         is_wrong = error >= tolerance
         if not is_wrong.any():
             break
-        members = members[error < max(tolerance, _upper_median(error[is_wrong]))]
+        members = members[error < max(tolerance, np.quantile(error[is_wrong], 0.5, method="higher"))]
     return members
-
-
-def _upper_median(values: Floats) -> float:
-    """The median of n values; if n is even, the larger of the two in the middle."""
-    middle = len(values) // 2
-    return float(np.partition(values, middle)[middle])
 
 
 class _Joining:

@@ -55,31 +55,19 @@ def drop_contained(parts: list[Part], uncontained: Ints, n_known: int, ledger: L
 
 
 def suppress_contained(
-    correspondences: Correspondences, parts: Sequence[Array], share: float, radius: float
+    correspondences: Correspondences,
+    parts: Sequence[Array],
+    share: float,
+    radius: float,
+    *,
+    by_one: bool = False,
 ) -> Ints:
-    """Find the parts that are not contained in stronger ones, which come first -> (k,), ascending.
+    """Find the parts, rows (n,) each, that are not contained in stronger ones, which come first -> (k,).
 
     A part is contained if in both pictures at least `share` of its points are within `radius` of points of
-    stronger, uncontained parts.
+    stronger, uncontained parts; by_one: of a single one, because if each picture shows a thing twice, each of
+    the four objects shares its points with others in both pictures.
     """
-    return _find_uncontained(correspondences, parts, share, radius, by_one=False)
-
-
-def suppress_contained_in_one(
-    correspondences: Correspondences, parts: Sequence[Array], share: float, radius: float
-) -> Ints:
-    """Find the parts that are not contained in a single stronger one, as `suppress_contained` does.
-
-    If each picture shows a thing twice, each of the four objects shares its points with others in both
-    pictures.
-    """
-    return _find_uncontained(correspondences, parts, share, radius, by_one=True)
-
-
-def _find_uncontained(
-    correspondences: Correspondences, parts: Sequence[Array], share: float, radius: float, by_one: bool
-) -> Ints:
-    """Find the parts, rows (n,) each, that no stronger one contains, or with by_one False, all together."""
     xy0, xy1, kept = correspondences.xy0, correspondences.xy1, list[int]()
     for k, part in enumerate(parts):
         stronger = [parts[n] for n in kept]

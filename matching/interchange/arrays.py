@@ -127,10 +127,11 @@ def read_table(table: Array, source: str) -> PairMatches:
 
 def _read_mapping(found: Mapping[str, Any], keypoints0: Any, keypoints1: Any) -> PairMatches:
     """Read a dictionary of indices of keypoints or of matched points."""
+    found = {name: value for name, value in found.items() if value is not None}
     for batch in BATCH_NAMES:
         if batch in found and len(np.unique(to_array(found[batch], batch))) > 1:
             raise InputError(f"{batch}: holds matches of several pairs; give those of one pair")
-    name = next((name for name in ("matches", "matches0") if found.get(name) is not None), None)
+    name = next((name for name in ("matches", "matches0") if name in found), None)
     if name is None:
         return _read_points(found)
     keypoints0, keypoints1 = (
@@ -146,7 +147,7 @@ def _read_mapping(found: Mapping[str, Any], keypoints0: Any, keypoints1: Any) ->
 
 def _read_points(found: Mapping[str, Any]) -> PairMatches:
     """Read a dictionary of the matched points of both images, with their frames and sizes if it has them."""
-    names = next((p for p in POINT_NAMES if all(found.get(name) is not None for name in p)), None)
+    names = next((p for p in POINT_NAMES if found.keys() >= {*p}), None)
     if names is None:
         accepted = ", ".join(names[0] for names in POINT_NAMES)
         raise InputError(
@@ -159,10 +160,12 @@ def _read_points(found: Mapping[str, Any]) -> PairMatches:
             f"{names[0]} and {names[1]} must be matched row by row, got {len(xy0)} and {len(xy1)} points"
             " and no `matches`"
         )
-    present = [k for k in range(2) if found.get(f"frames{k}") is not None]
+    present = [k for k in range(2) if f"frames{k}" in found]
     if len(present) == 1:
         raise InputError(f"frames{1 - present[0]}: must be given if frames{present[0]} is")
-    frames = [_read_frames(found[f"frames{k}"], f"frames{k}", len(xy0)) for k in present]
+    frames = [to_array(found[f"frames{k}"], f"frames{k}") for k in present]
+    for k in (k for k in present if frames[k].shape != (len(xy0), 2, 2)):
+        raise InputError(f"frames{k}: must have shape {(len(xy0), 2, 2)}, got {frames[k].shape}")
     useful = drop_useless_frames(*frames) if present else (None, None)
     score, scores_are = _read_score(found, slice(None), len(xy0))
     return PairMatches(xy0, xy1, *useful, score, _read_sizes(found), scores_are=scores_are)
@@ -170,7 +173,7 @@ def _read_points(found: Mapping[str, Any]) -> PairMatches:
 
 def _read_sizes(found: Mapping[str, Any]) -> Sizes | None:
     """Read the height and width of both images, or return None if the dictionary lacks them."""
-    if found.get("sizes") is None:
+    if "sizes" not in found:
         return None
     sizes = to_array(found["sizes"], "sizes")
     if sizes.shape != (2, 2) or not ((sizes >= 1) & (sizes <= MAX_PIXELS.maximum)).all():
@@ -180,21 +183,11 @@ def _read_sizes(found: Mapping[str, Any]) -> Sizes | None:
     return (height0, width0), (height1, width1)
 
 
-def _read_frames(value: Any, name: str, n: int) -> Array:
-    """Convert the frames of n matches to (n, 2, 2) float64."""
-    frames = to_array(value, name)
-    if frames.shape != (n, 2, 2):
-        raise InputError(f"{name}: must have shape {(n, 2, 2)}, got {frames.shape}")
-    return frames.astype(np.float64)
-
-
 def _read_score(found: Mapping[str, Any], rows: Any, n: int) -> tuple[Array | None, str | None]:
     """Read the scores of `rows` of n (smaller is better), and what they are by their name; None if no scores
     have this length.
     """
-    for name in SCORE_NAMES:
-        if found.get(name) is None:
-            continue
+    for name in (name for name in SCORE_NAMES if name in found):
         values = to_array(found[name], name)
         values = values.ravel() if values.ndim == 2 and 1 in values.shape else values
         if values.shape == (n,):

@@ -18,10 +18,23 @@ from numpy.typing import DTypeLike
 
 from matching._common.types import Array
 from matching.errors import InputError, one_line
-from matching.interchange.records import KeypointSet, PairMatches, frames_from_angles, join_keypoints, to_size
-from matching.interchange.two_views import estimate_two_views, find_static
-from matching.output import exchange
-from matching.output.exchange import GEOMETRIES, Geometry
+from matching.interchange.records import (
+    Grouped,
+    KeypointSet,
+    PairMatches,
+    frames_from_angles,
+    join_keypoints,
+    to_size,
+)
+from matching.interchange.two_views import count_groups, estimate_two_views, find_static
+from matching.output.exchange import (
+    GEOMETRIES,
+    MAX_IMAGES,
+    Geometry,
+    describe_two_views,
+    insert_geometry,
+    insert_matches,
+)
 
 TABLES = ("matches", GEOMETRIES)  # the first table with matches of a pair counts
 
@@ -48,79 +61,54 @@ def read_colmap(path: Path) -> Iterator[tuple[int, PairMatches]]:
         if not ids:
             raise InputError(f"{path}: holds no matches, neither in the table matches nor in {GEOMETRIES}")
         for pair_id in ids:
-            numbers = divmod(pair_id, exchange.MAX_IMAGES)
+            numbers = divmod(pair_id, MAX_IMAGES)
             source = f"{path}: pair {numbers[0]}, {numbers[1]}"
             if unknown := [n for n in numbers if n not in images]:
                 raise InputError(f"{source}: there is no image {unknown[0]}")
-            rows = (_select_matches(database, table, pair_id) for table in TABLES)
-            indices = _decode_blob(source, next(row for row in rows if row), np.uint32, (2,)).astype(np.int64)
+            stored = (_read_matches(database, table, pair_id, source) for table in TABLES)
+            indices = next(filter(len, stored))
             names = images[numbers[0]][0], images[numbers[1]][0]
             both = keypoints(numbers[0]), keypoints(numbers[1])
             pair = join_keypoints(both, indices, None, " - ".join((str(path), *names)))
             yield pair_id, replace(pair, names=names, as_stored=True)
 
 
-def write_groups(
-    path: Path, target: Path, groups: Mapping[int, tuple[PairMatches, Array]], all_objects: bool = False
-) -> None:
+def write_groups(path: Path, target: Path, groups: Mapping[int, Grouped], all_objects: bool = False) -> None:
     """Write a copy of COLMAP's database in which each pair has only its static scene, or all its objects."""
     with _open(path) as source, closing(sqlite3.connect(target)) as copy:
         source.backup(copy)
-        _make_tables(copy, max((cluster.max(initial=-1) + 1 for _, cluster in groups.values()), default=0))
+        named = "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name GLOB ?"
+        for name, _ in copy.execute(named, (f"{GEOMETRIES}_[0-9]*",)).fetchall():
+            copy.execute(f'DROP TABLE "{name}"')
+        ((_, schema),) = copy.execute(named, (GEOMETRIES,))
+        for k in range(max((count_groups(cluster) for _, cluster in groups.values()), default=0)):
+            copy.execute(schema.replace(GEOMETRIES, f"{GEOMETRIES}_{k}", 1))
         for pair_id, (pair, cluster) in groups.items():
-            verified = _find_verified(copy, pair_id, _indices(pair))
-            n_groups = int(cluster.max(initial=-1)) + 1
+            assert pair.indices is not None  # `read_colmap` gives them
+            indices, xy0, xy1 = pair.indices, pair.xy0 + 0.5, pair.xy1 + 0.5
+            kept = _read_matches(copy, GEOMETRIES, pair_id, f"pair {pair_id}")
+            verified = np.isin(indices @ (2**32, 1), kept @ (2**32, 1))
+            n_groups = count_groups(cluster)
             rows = cluster >= 0 if all_objects else find_static(pair.xy0, pair.xy1, cluster, verified)
-            exchange.insert_matches(copy, pair_id, _indices(pair)[(cluster >= 0) | rows])
+            insert_matches(copy, pair_id, indices[(cluster >= 0) | rows])
             if all_objects or not rows.any() or not np.array_equal(rows, verified):
                 copy.execute(f"DELETE FROM {GEOMETRIES} WHERE pair_id = ?", (pair_id,))
-                if all_objects:
-                    _insert_object(copy, pair_id, pair, rows, n_groups)
-                else:
-                    views = estimate_two_views(pair.xy0[rows] + 0.5, pair.xy1[rows] + 0.5)
-                    rows = rows & (views.config != Geometry.DEGENERATE)
-                    exchange.insert_geometry(copy, pair_id, _indices(pair)[rows], views)
+                both = xy0[rows], xy1[rows]
+                views = describe_two_views(*both, n_groups) if all_objects else estimate_two_views(*both)
+                rows = rows & (views.config != Geometry.DEGENERATE)
+                insert_geometry(copy, pair_id, indices[rows], views)
             for k in range(n_groups):
-                _insert_object(copy, pair_id, pair, cluster == k, 1, f"{GEOMETRIES}_{k}")
+                rows = cluster == k
+                views = describe_two_views(xy0[rows], xy1[rows], 1)
+                insert_geometry(copy, pair_id, indices[rows], views, f"{GEOMETRIES}_{k}")
         copy.commit()
 
 
-def _select_matches(database: sqlite3.Connection, table: str, pair_id: int) -> tuple[Any, ...] | None:
-    """Select the matches of a pair from a table: the number of rows, that of columns, and the bytes."""
+def _read_matches(database: sqlite3.Connection, table: str, pair_id: int, source: str) -> Array:
+    """Read the matches of a pair from a table -> (n, 2) int64."""
     query = f"SELECT rows, cols, data FROM {table} WHERE pair_id = ? AND rows > 0"
-    row: tuple[Any, ...] | None = database.execute(query, (pair_id,)).fetchone()
-    return row
-
-
-def _find_verified(database: sqlite3.Connection, pair_id: int, indices: Array) -> Array:
-    """Find the matches (n, 2) that COLMAP's verification kept -> (n,) bool."""
-    row = _select_matches(database, GEOMETRIES, pair_id)
-    kept = np.empty((0, 2)) if row is None else _decode_blob(f"pair {pair_id}", row, np.uint32, (2,))
-    return np.isin(indices.astype(np.int64) @ (2**32, 1), kept.astype(np.int64) @ (2**32, 1))
-
-
-def _make_tables(database: sqlite3.Connection, n_groups: int) -> None:
-    """Make an empty table of geometries for each group number."""
-    named = "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name GLOB ?"
-    for name, _ in database.execute(named, (f"{GEOMETRIES}_[0-9]*",)).fetchall():
-        database.execute(f'DROP TABLE "{name}"')
-    ((_, schema),) = database.execute(named, (GEOMETRIES,))
-    for k in range(n_groups):
-        database.execute(schema.replace(GEOMETRIES, f"{GEOMETRIES}_{k}", 1))
-
-
-def _insert_object(
-    database: sqlite3.Connection, pair: int, matches: PairMatches, rows: Array, n_groups: int,
-    table: str = GEOMETRIES,
-) -> None:  # fmt: skip
-    """Insert the two-view geometry of some matches of a pair, which belong to n_groups groups."""
-    views = exchange.describe_two_views(matches.xy0[rows] + 0.5, matches.xy1[rows] + 0.5, n_groups)
-    exchange.insert_geometry(database, pair, _indices(matches)[rows], views, table)
-
-
-def _indices(pair: PairMatches) -> Array:
-    assert pair.indices is not None  # `read_colmap` gives them
-    return pair.indices
+    row = database.execute(query, (pair_id,)).fetchone() or (0, 2, b"")
+    return _decode_blob(source, row, np.uint32, (2,)).astype(np.int64)
 
 
 def _read_keypoints(source: str, row: tuple[Any, ...] | None, size: tuple[int, int] | None) -> KeypointSet:

@@ -6,10 +6,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from matching._common.types import Array
 from matching.errors import InputError
 from matching.interchange import colmap, hloc
-from matching.interchange.records import PairMatches
+from matching.interchange.records import Grouped, PairMatches
 from matching.interchange.tables import read_npz, read_storage, read_text, read_torch
 from matching.output.folders import Content
 from matching.pictures.names import check_name, exists, is_file, make_absolute
@@ -23,7 +22,8 @@ SUFFIXES = {
     "colmap": (".db", ".sqlite", ".sqlite3"),
 }
 KINDS = {suffix: kind for kind, suffixes in SUFFIXES.items() for suffix in suffixes}
-MANY_PAIRS = ("hloc", "colmap")  # kinds that hold many pairs
+# the readers of kinds that hold one pair; the others hold many
+READERS = {"npz": read_npz, "text": read_text, "storage": read_storage, "torch": read_torch}
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class MatchFile:
     @property
     def holds_many(self) -> bool:
         """Whether the file is of a kind that holds many pairs."""
-        return self.kind in MANY_PAIRS
+        return self.kind not in READERS
 
     def pairs(self) -> Iterator[tuple[Any, PairMatches]]:
         """Read the matches of each pair."""
@@ -46,8 +46,7 @@ class MatchFile:
         elif self.kind == "colmap":
             yield from colmap.read_colmap(self.path)
         else:
-            read = {"npz": read_npz, "text": read_text, "storage": read_storage, "torch": read_torch}
-            yield None, read[self.kind](self.path)
+            yield None, READERS[self.kind](self.path)
 
     def pair_of(self, images: Sequence[Path]) -> tuple[Any, PairMatches, bool]:
         """Read the matches of the pair of two images; if the file has only one pair, read that one."""
@@ -61,14 +60,7 @@ class MatchFile:
                     return key, pair, names != pair.names
         raise InputError(f"{self.path}: holds no pair of {images[0]} and {images[1]}")
 
-    @property
-    def group_files(self) -> tuple[str, ...]:
-        """The names of the files that `groups` makes."""
-        return {"hloc": ("groups.h5", "pairs.txt"), "colmap": ("groups.db",)}.get(self.kind, ())
-
-    def groups(
-        self, labels: Mapping[Any, tuple[PairMatches, Array]], all_objects: bool = False
-    ) -> dict[str, Content]:
+    def groups(self, labels: Mapping[Any, Grouped], all_objects: bool = False) -> dict[str, Content]:
         """Make the files with the groups, in the format of the matches; labels: {key: (matches, (n,))}."""
         if self.kind == "hloc":
             groups: Content = partial(hloc.write_groups, self.path, labels=labels)

@@ -17,11 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from matching._common.types import Array
 from matching.errors import InputError, one_line
 from matching.interchange.arrays import read_content
 from matching.interchange.keypoints import read_features
-from matching.interchange.records import KeypointSet, PairMatches
+from matching.interchange.records import Grouped, KeypointSet, PairMatches
 from matching.output.exchange import check_name, open_hdf5, require_h5py
 
 SPARSE = {"matches0": -1, "matching_scores0": 0}  # the arrays of a pair, and the values that mean "no match"
@@ -31,7 +30,10 @@ DENSE = ("keypoints0", "keypoints1", "scores")
 def read_hloc(path: Path, features: Path | None = None) -> Iterator[tuple[str, PairMatches]]:
     """Read the matches of each pair of a matches file."""
     with _open(path) as file, nullcontext(file) if features is None else _open(features) as feature_file:
-        images = None if features is None else _list_images(features, feature_file)
+        stored = _find_groups(feature_file, lambda item: "keypoints" in item) if features else []
+        if features and not stored:
+            raise InputError(f"{features}: holds no keypoints as hloc writes them")
+        images = {name.replace("/", "-"): name for name in stored}  # by their names in a matches file
         for group in _list_groups(path, file):
             names, is_dense = _name_images(path, group, file[group], images)
             content = {key: file[group][key] for key in (DENSE if is_dense else SPARSE) if key in file[group]}
@@ -40,7 +42,7 @@ def read_hloc(path: Path, features: Path | None = None) -> Iterator[tuple[str, P
             yield group, replace(pair, names=names, as_stored=True)
 
 
-def write_groups(path: Path, target: Path, labels: Mapping[str, tuple[PairMatches, Array]]) -> None:
+def write_groups(path: Path, target: Path, labels: Mapping[str, Grouped]) -> None:
     """Write groups.h5: the matches file without the outliers, with `groups0` (n0,) int32, -1 for none."""
     with _open(path) as file, open_hdf5(target) as copy:
         for name, (pair, cluster) in labels.items():
@@ -58,7 +60,7 @@ def write_groups(path: Path, target: Path, labels: Mapping[str, tuple[PairMatche
                     group[key] = np.where(groups >= 0, values, SPARSE[key]).astype(values.dtype)
 
 
-def pairs_list(labels: Mapping[str, tuple[PairMatches, Array]]) -> bytes:
+def pairs_list(labels: Mapping[str, Grouped]) -> bytes:
     """Make the content of hloc's list of the pairs that have an object: two names per line."""
     names = (pair.names for pair, cluster in labels.values() if (cluster >= 0).any())
     return "".join(f"{' '.join(pair)}\n" for pair in names if pair is not None).encode()
@@ -66,18 +68,15 @@ def pairs_list(labels: Mapping[str, tuple[PairMatches, Array]]) -> bytes:
 
 def retrieval_list(pairs: Iterable[tuple[str, str]], images: str) -> bytes:
     """Make the content of hloc's list of pairs (query, picture), relative to its folder `images`."""
-    lines = [" ".join(_make_hloc_name(path, images) for path in pair) + "\n" for pair in pairs]
+    lines: list[str] = []
+    for pair in pairs:
+        for path in (path for path in pair if not Path(path).is_relative_to(images)):
+            raise InputError(f"{path}: is not in {images}, the folder to which hloc's names are relative")
+        names = [Path(path).relative_to(images).as_posix() for path in pair]
+        for name in names:
+            check_name(name, for_hloc=True)
+        lines.append(" ".join(names) + "\n")
     return "".join(lines).encode()
-
-
-def _make_hloc_name(path: str, images: str) -> str:
-    """Make the path of a picture relative to the folder `images`."""
-    name = Path(path)
-    if not name.is_relative_to(images):
-        raise InputError(f"{path}: is not in {images}, the folder to which hloc's names are relative")
-    relative = name.relative_to(images).as_posix()
-    check_name(relative, for_hloc=True)
-    return relative
 
 
 def _list_groups(path: Path, file: Any) -> list[str]:
@@ -104,36 +103,25 @@ def _find_groups(file: Any, has_content: Callable[[Any], bool]) -> list[str]:
     return names
 
 
-def _name_images(
-    path: Path, group: str, item: Any, images: dict[str, str] | None
-) -> tuple[tuple[str, str], bool]:
+def _name_images(path: Path, group: str, item: Any, images: dict[str, str]) -> tuple[tuple[str, str], bool]:
     """Find the names of the images of a pair, and whether its matches are those of a dense matcher.
 
-    `images` has the names of the images of the features, by their names in a matches file.
+    `images` has the names of the images of the features, if any, by their names in a matches file.
     """
-    by_name = images or {}
     separators = [group.rindex("/")] if "/" in group else []
     separators += [i for i, letter in enumerate(group) if letter == "_"]
     splits = [(group[:i], group[i + 1 :]) for i in separators]
-    pair = next((s for s in splits if all(name in by_name for name in s)), None)
+    pair = next((s for s in splits if {*s} <= images.keys()), None)
     if pair is not None and "matches0" in item:
-        return (by_name[pair[0]], by_name[pair[1]]), False
+        return (images[pair[0]], images[pair[1]]), False
     if {*DENSE[:2]} <= {*item}:
         return splits[0] if splits else (group, ""), True
-    if images is None:
+    if not images:
         raise InputError(
             f"{path}: holds indices of keypoints; give hloc's file of features (--features FILE)"
         )
-    missing = [name for name in splits[0] if name not in by_name] if splits else [group]
+    missing = [name for name in splits[0] if name not in images] if splits else [group]
     raise InputError(f"{path}: {group}: the features hold no keypoints of {missing[0]}")
-
-
-def _list_images(path: Path, file: Any) -> dict[str, str]:
-    """List the images of a features file by their names in a matches file."""
-    names = {name.replace("/", "-"): name for name in _find_groups(file, lambda item: "keypoints" in item)}
-    if not names:
-        raise InputError(f"{path}: holds no keypoints as hloc writes them")
-    return names
 
 
 def _read_keypoints(source: str, item: Any) -> KeypointSet:

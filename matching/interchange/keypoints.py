@@ -48,10 +48,12 @@ def keypoint_sets(keypoints0: Any, keypoints1: Any, name: str) -> tuple[Keypoint
     """Take the keypoints of both images: arrays, LightGlue's features or OpenCV's keypoints."""
     if keypoints0 is None or keypoints1 is None:
         raise InputError(f"{name}: holds indices of keypoints; give keypoints0 and keypoints1, too")
-    sets = _read_keypoints(keypoints0, "keypoints0"), _read_keypoints(keypoints1, "keypoints1")
-    if _have_same_unit(keypoints0, keypoints1, sets):
-        return sets
-    return replace(sets[0], frames=None), replace(sets[1], frames=None)
+    set0, set1 = _read_keypoints(keypoints0, "keypoints0"), _read_keypoints(keypoints1, "keypoints1")
+    are_features = isinstance(keypoints0, Mapping) or isinstance(keypoints1, Mapping)
+    # LightGlue's scales are those of resized images, with one unit only if both images have one size
+    if are_features and not (set0.size and set1.size and max(set0.size) == max(set1.size)):
+        return replace(set0, frames=None), replace(set1, frames=None)
+    return set0, set1
 
 
 def _read_keypoints(given: Any, name: str) -> KeypointSet:
@@ -80,14 +82,6 @@ def read_features(given: Mapping[str, Any], name: str) -> KeypointSet:
             raise InputError(f"{name}: image_size must be (width, height), got {len(numbers)} numbers")
         size = to_size(*numbers)
     return KeypointSet(xy, frames, size)
-
-
-def _have_same_unit(keypoints0: Any, keypoints1: Any, sets: tuple[KeypointSet, KeypointSet]) -> bool:
-    """Test whether the frames of both images have the same unit: LightGlue's scales are in resized images."""
-    if not (isinstance(keypoints0, Mapping) or isinstance(keypoints1, Mapping)):
-        return True
-    size0, size1 = (set_.size for set_ in sets)
-    return size0 is not None and size1 is not None and max(size0) == max(size1)
 
 
 def to_points(value: Any, name: str) -> Array:

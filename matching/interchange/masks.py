@@ -13,10 +13,10 @@ import numpy as np
 from PIL import Image
 
 from matching._common import opencv
-from matching._common.types import Array, Bools, Floats
+from matching._common.types import Bools, Floats
 from matching.errors import InputError, OneLineErrors
-from matching.interchange.records import PairMatches
-from matching.interchange.two_views import find_static
+from matching.interchange.records import Grouped
+from matching.interchange.two_views import count_groups, find_static
 from matching.objects.description import draw_outlines
 from matching.output.folders import make_temporary_folder, place_files
 from matching.pictures.names import exists
@@ -30,9 +30,22 @@ def check_masks_folder(folder: Path) -> None:
         raise InputError(f"--masks {folder}: is not empty; choose a new or empty folder")
 
 
-def write_masks(folder: Path, pairs: Iterable[tuple[PairMatches, Array]]) -> int:
+def write_masks(folder: Path, pairs: Iterable[Grouped]) -> int:
     """Write the masks of all images of some pairs, (matches, labels (n,)) each: all masks or none."""
-    sizes, outlines = _outline_objects(pairs)
+    sizes: dict[str, tuple[int, int]] = {}
+    outlines: dict[str, Outlines] = defaultdict(list)  # of each image in all pairs that have a static scene
+    for pair, cluster in pairs:
+        if pair.names is None or pair.sizes is None:
+            continue
+        sizes |= dict(zip(pair.names, pair.sizes, strict=True))
+        static = find_static(pair.xy0, pair.xy1, cluster)
+        for name in pair.names if static.any() else ():
+            outlines[name].append(([], []))
+        for k in range(count_groups(cluster) if static.any() else 0):
+            rows = cluster == k
+            kind = 0 if static[rows].mean() < 0.5 else 1
+            for name, polygon in zip(pair.names, draw_outlines(pair.xy0[rows], pair.xy1[rows]), strict=True):
+                outlines[name][-1][kind].append(polygon)
     with OneLineErrors(f"--masks {folder}", "can't be written"):
         if folder.exists():
             folder.rmdir()
@@ -45,27 +58,6 @@ def write_masks(folder: Path, pairs: Iterable[tuple[PairMatches, Array]]) -> int
                 Image.fromarray(np.uint8(255) * ~draw_moved(size, outlines[name])).save(path)
             place_files(part, folder, [])
     return len(sizes)
-
-
-def _outline_objects(
-    pairs: Iterable[tuple[PairMatches, Array]],
-) -> tuple[dict[str, tuple[int, int]], dict[str, Outlines]]:
-    """Find the size (h, w) of each image, and its outlines in all pairs that have a static scene."""
-    sizes: dict[str, tuple[int, int]] = {}
-    outlines: dict[str, Outlines] = defaultdict(list)
-    for pair, cluster in pairs:
-        if pair.names is None or pair.sizes is None:
-            continue
-        sizes |= dict(zip(pair.names, pair.sizes, strict=True))
-        static = find_static(pair.xy0, pair.xy1, cluster)
-        for name in pair.names if static.any() else ():
-            outlines[name].append(([], []))
-        for k in range(int(cluster.max(initial=-1)) + 1 if static.any() else 0):
-            rows = cluster == k
-            kind = 0 if static[rows].mean() < 0.5 else 1
-            for name, polygon in zip(pair.names, draw_outlines(pair.xy0[rows], pair.xy1[rows]), strict=True):
-                outlines[name][-1][kind].append(polygon)
-    return sizes, outlines
 
 
 def draw_moved(size: tuple[int, int], outlines: Outlines) -> Bools:

@@ -166,6 +166,9 @@ class PairMatches:
         return group_matches(pair.xy0, pair.xy1, planes=planes, config=config or MatchConfig(), **optional)
 
 
+Grouped = tuple[PairMatches, Array]  # the matches of a pair, and the group (n,) of each, -1 for none
+
+
 def turn_to_displayed(pair: PairMatches, pictures: Sequence[Picture]) -> PairMatches:
     """Turn matches to the pixels of two pictures to which their EXIF orientation has been applied."""
     changes: dict[str, Any] = {}
@@ -174,7 +177,12 @@ def turn_to_displayed(pair: PairMatches, pictures: Sequence[Picture]) -> PairMat
         orientation = picture.orientation if pair.as_stored else 1
         turn = np.linalg.inv(map_displayed_to_stored(orientation, picture.width, picture.height))
         if pair.sizes is not None:
-            _check_size(f"image{k}", pair.sizes[k], picture, is_turned=turn[0, 0] == 0)
+            height, width = pair.sizes[k][::-1] if turn[0, 0] == 0 else pair.sizes[k]
+            if (height, width) != (picture.height, picture.width):
+                raise InputError(
+                    f"{picture.path or f'image{k}'}: is {picture.width} x {picture.height} pixels, but the"
+                    f" matches are of an image of {width} x {height}"
+                )
         xy, frames = getattr(pair, f"xy{k}"), getattr(pair, f"frames{k}")
         xy = changes[f"xy{k}"] = apply_transform(turn, xy) if len(xy) else xy
         changes[f"frames{k}"] = None if frames is None else turn[:2, :2] @ frames
@@ -182,15 +190,6 @@ def turn_to_displayed(pair: PairMatches, pictures: Sequence[Picture]) -> PairMat
     if pair.sizes is not None or are_inside:  # otherwise, they may have been matched at another size
         changes["sizes"] = tuple((picture.height, picture.width) for picture in pictures)
     return replace(pair, **changes, as_stored=False)
-
-
-def _check_size(name: str, size: tuple[int, int], picture: Picture, is_turned: bool) -> None:
-    height, width = size[::-1] if is_turned else size
-    if (height, width) != (picture.height, picture.width):
-        raise InputError(
-            f"{picture.path or name}: is {picture.width} x {picture.height} pixels, but the matches are of an"
-            f" image of {width} x {height}"
-        )
 
 
 def to_size(width: float, height: float) -> tuple[int, int] | None:

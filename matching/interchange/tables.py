@@ -15,7 +15,7 @@ from matching._common import opencv
 from matching._common.optional import import_optional
 from matching._common.types import Array
 from matching.errors import InputError, OneLineErrors
-from matching.interchange import arrays
+from matching.interchange.arrays import SCORE_NAMES, matches_from, read_content, read_table
 from matching.interchange.records import PairMatches
 
 COLUMNS = ("x0", "y0", "x1", "y1")
@@ -30,13 +30,11 @@ def _read_file(path: Path, load: Callable[[Path], Any], kind: str) -> PairMatche
     """Read the matches in what `load` returns; if it fails, report that the file is not of this kind."""
     try:
         content = load(path)
-    except InputError:
-        raise
     except OSError as error:
         raise InputError(f"{path}: can't be read ({error.strerror or 'damaged'})") from None
     except Exception:  # zipfile, zlib, pickle and NumPy raise different errors
         raise InputError(f"{path}: is damaged, or is not {kind}") from None
-    return arrays.read_content(path, content)
+    return read_content(path, content)
 
 
 def _load_numpy(path: Path) -> Array | dict[str, Array]:
@@ -52,7 +50,7 @@ def read_storage(path: Path) -> PairMatches:
     matrices = opencv.read_storage(path)
     if matrices is None:
         raise InputError(f"{path}: can't be read as a FileStorage file of OpenCV")
-    return arrays.read_content(path, matrices)
+    return read_content(path, matrices)
 
 
 def read_torch(path: Path) -> PairMatches:
@@ -81,13 +79,14 @@ def read_text(path: Path) -> PairMatches:
     delimiter = next((mark for mark in (";", "\t", ",") if lines and mark in lines[0][1]), None)
     rows = [(number, _split(line, delimiter)) for number, line in lines]
     if is_headless:
-        return arrays.read_table(_read_numbers(path, rows, range(len(rows[0][1]))), str(path))
+        width = len(rows[0][1])
+        return read_table(_read_numbers(path, rows, range(width), width), str(path))
     if missing := [name for name in COLUMNS if name not in names]:
         raise InputError(f"{path}: must have the columns {', '.join(COLUMNS)}; {missing[0]} is missing")
-    used = [*COLUMNS, *[name for name in arrays.SCORE_NAMES if name in names][:1]]
+    used = [*COLUMNS, *[name for name in SCORE_NAMES if name in names][:1]]
     table = _read_numbers(path, rows, [names.index(name) for name in used], len(names))
     score = dict(zip(used[4:], table.T[4:], strict=True))
-    return arrays.matches_from({"xy0": table[:, :2], "xy1": table[:, 2:4], **score})
+    return matches_from({"xy0": table[:, :2], "xy1": table[:, 2:4], **score})
 
 
 def _split_names(line: str) -> list[str]:
@@ -104,10 +103,9 @@ def _split(line: str, delimiter: str | None) -> list[str]:
 
 
 def _read_numbers(
-    path: Path, rows: list[tuple[int, list[str]]], used: Sequence[int], n_columns: int | None = None
+    path: Path, rows: list[tuple[int, list[str]]], used: Sequence[int], n_columns: int
 ) -> Array:
-    """Read the columns `used` of numbered rows of text, which must have n_columns (len(used) by default)."""
-    n_columns = n_columns or len(used)
+    """Read the columns `used` of numbered rows of text, which must have n_columns."""
     table = np.empty((len(rows), len(used)))
     for i, (number, fields) in enumerate(rows):
         if len(fields) != n_columns:

@@ -60,7 +60,7 @@ def find_static(xy0: Floats, xy1: Floats, cluster: Array, verified: Bools | None
     xy0, xy1 (n, 2); cluster (n,); verified (n,) bool -> (n,) bool.
     """
     verified = np.zeros(len(cluster), bool) if verified is None else verified
-    objects = [np.flatnonzero(cluster == k) for k in range(int(cluster.max(initial=-1)) + 1)]
+    objects = [np.flatnonzero(cluster == k) for k in range(count_groups(cluster))]
     objects = [rows for rows in objects if len(rows) > SAMPLE_SIZE]
     scene = _find_largest_scene(xy0, xy1, sorted(objects, key=lambda rows: (-len(rows), rows[0])))
     if not scene:
@@ -75,6 +75,11 @@ def find_static(xy0: Floats, xy1: Floats, cluster: Array, verified: Bools | None
         static[rows] = _find_explained(explained, rows, places)
     is_verified = static.any() and verified[static].mean() >= MIN_EXPLAINED_SHARE
     return static | (verified & (cluster < 0)) if is_verified else static
+
+
+def count_groups(cluster: Array) -> int:
+    """Count the groups that labels (n,) number from 0; -1 is none."""
+    return int(cluster.max(initial=-1)) + 1
 
 
 def _find_largest_scene(xy0: Floats, xy1: Floats, objects: list[Array]) -> list[Array]:

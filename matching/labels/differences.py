@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from functools import partial
 
 from matching.drivers.result import Result
 from matching.labels.formats import FORMATS, check_twins
@@ -11,7 +10,6 @@ from matching.labels.record import LabelledPicture
 from matching.objects.confidence import measure_certainty
 from matching.output.exchange import list_picture_names
 from matching.output.export_formats import FORMATS as EXPORT_FORMATS
-from matching.output.files import encode_zip
 from matching.pictures.images import Picture
 
 
@@ -35,14 +33,8 @@ def encode_differences(form: str, pictures: Sequence[Picture], result: Result) -
             for number, (one, rank) in enumerate(found, 1)
         )
         labelled.append(LabelledPicture(k, name, None, picture.width, picture.height, places))
-    files = dict(FORMATS[form].write(labelled, ["difference"], ".", "."))
     (target,) = EXPORT_FORMATS[form].files
-    return {target: encode_zip(files) if target.endswith(".zip") else next(iter(files.values()))}
-
-
-encode_coco, encode_yolo, encode_labelme, encode_voc = (
-    partial(encode_differences, form) for form in ("coco", "yolo", "labelme", "voc")
-)
+    return {target: FORMATS[form].encode(labelled, ["difference"])}
 
 
 def check_labels(pictures: Sequence[Picture]) -> None:

@@ -9,12 +9,14 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from importlib.resources import files
 from pathlib import Path, PurePosixPath
 from typing import Any
-from xml.etree import ElementTree
 
 import numpy as np
 import yaml
+from jinja2 import Template
 
 from matching._common.types import Floats
 from matching._version import __version__
@@ -23,6 +25,7 @@ from matching.labels.places import Place
 from matching.labels.record import LabelledPicture
 from matching.objects.frames import polygon_area
 from matching.output.csv_text import encode_csv
+from matching.output.files import encode_zip
 from matching.output.json_text import json_text
 
 LABELME_VERSION = "5.5.0"  # whose format is written
@@ -121,17 +124,14 @@ def write_labelme(pictures: Pictures, classes: Sequence[str], folder: str, out: 
 
 def write_voc(pictures: Pictures, classes: Sequence[str], folder: str, out: str) -> Files:
     """Write boxes as Pascal VOC does: a file for each picture in the folder Annotations."""
+    template = Template(files(__package__).joinpath("voc.xml").read_text(), autoescape=True, trim_blocks=True)
     for picture in pictures:
-        size = {"width": picture.width, "height": picture.height, "depth": 3}
-        content = {"folder": Path(folder).name, "filename": picture.name, "size": size, "segmented": 0}
-        root = _make_element("annotation", content)
-        root.extend(_make_element("object", _describe_voc(place, picture)) for place in picture.places)
-        ElementTree.indent(root)
-        text = ElementTree.tostring(root, "unicode") + "\n"
+        values = {"picture": picture, "places": [_describe_voc(place, picture) for place in picture.places]}
+        text = template.render(values, folder=Path(folder).name, clean=partial(CONTROL.sub, "?")) + "\n"
         yield f"Annotations/{_stem(picture.name)}.xml", text.encode("utf-8", "backslashreplace")
 
 
-def write_csv(pictures: Pictures, classes: Sequence[str], folder: str, out: str) -> Files:
+def write_csv(pictures: Pictures, *_: object) -> Files:
     """Write a table, labels.csv: a row for each label, and one for each picture without labels."""
     rows: list[Sequence[Any]] = [COLUMNS]
     for picture in pictures:
@@ -155,6 +155,11 @@ class LabelFormat:
     write: Callable[[Pictures, Sequence[str], str, str], Files]
     result_file: str  # name of the file with the labels of a single result
     is_one_file: bool = False  # whether one file holds the labels of all pictures
+
+    def encode(self, pictures: Pictures, classes: Sequence[str]) -> bytes:
+        """Encode labels in one file, which is an archive if the format has several files."""
+        files = dict(self.write(pictures, classes, ".", "."))
+        return encode_zip(files) if len(files) > 1 else next(iter(files.values()))
 
 
 FORMATS = {  # the first one is the default
@@ -187,24 +192,9 @@ def _box(place: Place) -> tuple[float, ...]:
     return tuple(round(value + 0.5, 2) for value in place.box)
 
 
-def _touches_edge(place: Place, picture: LabelledPicture) -> bool:
+def _describe_voc(place: Place, picture: LabelledPicture) -> tuple[str | int, ...]:
+    """The name of a place, whether it is cut off, and its box as in Pascal VOC, whose first pixel is 1."""
     left, top, right, bottom = place.box
-    return left <= 0 or top <= 0 or right >= picture.width - 1 or bottom >= picture.height - 1
-
-
-def _describe_voc(place: Place, picture: LabelledPicture) -> dict[str, Any]:
-    """Describe a place as Pascal VOC does; the first pixel has number 1."""
-    sides = zip(("xmin", "ymin", "xmax", "ymax"), place.box, (picture.width, picture.height) * 2, strict=True)
-    box = {name: min(max(round(side) + 1, 1), last) for name, side, last in sides}
-    is_cut = int(_touches_edge(place, picture))
-    return {"name": place.name, "pose": "Unspecified", "truncated": is_cut, "difficult": 0, "bndbox": box}
-
-
-def _make_element(name: str, content: object) -> ElementTree.Element:
-    """Make an element of XML with a text, or with other elements by name."""
-    element = ElementTree.Element(name)
-    if isinstance(content, dict):
-        element.extend(_make_element(*item) for item in content.items())
-    else:
-        element.text = CONTROL.sub("?", str(content))
-    return element
+    is_cut = left <= 0 or top <= 0 or right >= picture.width - 1 or bottom >= picture.height - 1
+    sides = zip(place.box, (picture.width, picture.height) * 2, strict=True)
+    return place.name, int(is_cut), *(min(max(round(side) + 1, 1), last) for side, last in sides)

@@ -21,7 +21,14 @@ FRAME_PATTERN = re.compile(r"frame\d{6,}\.jpg|\.[0-9a-f]{32}\.(jpg|json)|" + re.
 def save_frames(video: Path, out: Path, every: float) -> Path:
     """Write a frame of a video every `every` seconds, unless the frames exist; return their folder."""
     folder, source = out / FRAMES_FOLDER, {"content": compute_digest(video), "every": every}
-    kept = _read_source(folder)
+    if folder.exists() and not are_frames(folder):
+        raise InputError(f"{folder}: holds other files; choose another --out")
+    try:
+        kept = json.loads((folder / MARKER_NAME).read_text("utf-8"))
+    except FileNotFoundError:  # the frames are not all there
+        kept = None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{folder / MARKER_NAME}: can't be read ({error}); choose another --out") from None
     if kept == source:
         return folder
     if kept is not None:
@@ -41,15 +48,3 @@ def are_frames(folder: Path) -> bool:
     """Test whether a folder holds only frames, as `save_frames` writes them."""
     named = folder.name == FRAMES_FOLDER and folder.is_dir()
     return named and all(FRAME_PATTERN.fullmatch(path.name) for path in folder.iterdir())
-
-
-def _read_source(folder: Path) -> object:
-    """Read the source of the frames in a folder; return None if the frames are not all there."""
-    if folder.exists() and not are_frames(folder):
-        raise InputError(f"{folder}: holds other files; choose another --out")
-    try:
-        return json.loads((folder / MARKER_NAME).read_text("utf-8"))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{folder / MARKER_NAME}: can't be read ({error}); choose another --out") from None

@@ -5,7 +5,6 @@ from matching.labels.formats import FORMATS
 from matching.labels.places import Place, choose_places, find_places, make_place
 from matching.labels.record import LabelledPicture
 from matching.objects.description import add_comparison
-from matching.output.files import encode_zip
 from matching.output.words import name_picture
 from matching.pictures.images import Picture
 
@@ -30,9 +29,5 @@ def label_result(result: Result, pictures: tuple[Picture, Picture]) -> LabelledP
 
 def encode_labels(picture: LabelledPicture) -> dict[str, bytes]:
     """Encode labels in all formats: contents by file name; equal labels give equal bytes."""
-    pictures, classes = [picture], sorted({place.name for place in picture.places})
-    encoded: dict[str, bytes] = {}
-    for row in FORMATS.values():
-        files = dict(row.write(pictures, classes, ".", "."))
-        encoded[row.result_file] = encode_zip(files) if len(files) > 1 else next(iter(files.values()))
-    return encoded
+    classes = sorted({place.name for place in picture.places})
+    return {row.result_file: row.encode([picture], classes) for row in FORMATS.values()}

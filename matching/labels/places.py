@@ -5,6 +5,7 @@ Tracks are numbers for the things in the frames of a video: a thing near its pre
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ import numpy as np
 import scipy
 import shapely
 
+from matching._common import opencv
 from matching._common.types import Floats
 from matching.labels.references import Polygon
 from matching.objects.confidence import DOUBTFUL, DOUBTFUL_FACTOR, measure_certainty, name_certainty
@@ -55,16 +57,17 @@ class Place:
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Place:
         """Restore a place from the JSON of its `dataclasses.asdict`."""
-        polygons = {
-            key: None if values.get(key) is None else tuple((x, y) for x, y in values[key])
-            for key in ("polygon", "frame")
-        }
-        return cls(**{**values, **polygons})
+        return cls(**{key: _freeze(value) for key, value in values.items()})
 
     @property
     def completed(self) -> Place:
         """The place with all of the thing."""
         return replace(self, polygon=self.frame or self.polygon, whole=True)
+
+
+def _freeze(value: Any) -> Any:
+    """Turn lists at any depth into tuples."""
+    return tuple(map(_freeze, value)) if isinstance(value, list) else value
 
 
 def find_places(
@@ -85,6 +88,29 @@ def find_places(
             place = replace(place, frame=round_outline(frame))
         places.append(place)
     return places
+
+
+def join_parts(objects: Sequence[MatchedObject], places: Sequence[Place]) -> dict[int, Place]:
+    """Join parts of one copy of a thing, such as the sides of a fold: places by the numbers of their objects.
+
+    The parts show different parts of the reference, and each lies mostly within the frame of the other.
+    """
+    shapes = {
+        k: [shapely.make_valid(shapely.Polygon(x)) for x in (objects[k].outline0, place.polygon, place.frame)]
+        for k, place in enumerate(places)
+        if place.frame
+    }
+
+    def completes(k: int, other: int) -> bool:
+        (part, shown, _), (other_part, _, frame) = shapes[k], shapes[other]
+        return is_mostly_within(shown, frame) and not is_mostly_within(part, other_part)
+
+    joined = dict(enumerate(places))
+    for k, n in itertools.combinations(sorted(shapes, key=lambda k: -places[k].rank), 2):
+        if k in joined and n in joined and completes(k, n) and completes(n, k):
+            hull = opencv.convex_hull(np.array([*joined[k].polygon, *joined.pop(n).polygon]))
+            joined[k] = replace(joined[k], polygon=round_outline(hull))
+    return joined
 
 
 def _spans_box(outline: Floats, shape: Polygon) -> bool:
@@ -147,8 +173,9 @@ def are_at_one_place(place: Place, other: Place) -> bool:
 def sort_frames(names: Sequence[str]) -> list[int]:
     """Sort the names of frames by the numbers in them -> rows in this order."""
 
-    def key(row: int) -> list[tuple[int, str]]:
-        return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", names[row])]
+    def key(row: int) -> list[int | str]:
+        parts = re.split(r"(\d+)", names[row])  # every other one is a number
+        return [int(part) if k % 2 else part for k, part in enumerate(parts)]
 
     return sorted(range(len(names)), key=key)
 

@@ -38,11 +38,10 @@ class Record:
     """The content of a record."""
 
     path: Path
-    head: dict[str, Any]  # the references and the settings of the run
     pictures: dict[str, LabelledPicture] = field(default_factory=dict)  # the latest line of each, by name
     # by content of the file and number of the place: True if the user accepted it, False if it was dropped,
-    # WHOLE if a part of the thing was accepted for all of it
-    verdicts: dict[tuple[str, int], bool | str] = field(default_factory=dict)
+    # WHOLE if a part of the thing was accepted for all of it, None if nothing is decided any more
+    verdicts: dict[tuple[str, int], bool | str | None] = field(default_factory=dict)
     written: dict[str, list[str]] = field(default_factory=dict)  # SHA-256 digests by label file
 
     def add_picture(self, picture: LabelledPicture) -> None:
@@ -63,11 +62,7 @@ class Record:
             places = tuple(Place.from_json(place) for place in values["places"])
             self.pictures[values["name"]] = LabelledPicture(**{**values, "places": places})
         elif "verdict" in line:
-            key = str(line["content"]), int(line["place"])
-            if line["verdict"] is None:
-                self.verdicts.pop(key, None)
-            else:
-                self.verdicts[key] = line["verdict"]
+            self.verdicts[str(line["content"]), int(line["place"])] = line["verdict"]
         elif "written" in line:
             for name, digest in line["written"].items():
                 self.written.setdefault(name, []).append(digest)
@@ -79,7 +74,10 @@ class Record:
 
 
 def open_record(folder: Path, head: Mapping[str, Any]) -> Record:
-    """Begin the record of a folder, or continue the record of an earlier run."""
+    """Begin the record of a folder, or continue that of an earlier run.
+
+    head: the references and the settings of the run, which must be the same.
+    """
     path, wanted = folder / RECORD_NAME, json.loads(json.dumps(head))
     try:
         others = sorted(entry.name for entry in folder.iterdir() if not are_frames(entry))
@@ -88,11 +86,11 @@ def open_record(folder: Path, head: Mapping[str, Any]) -> Record:
                 f"{folder}: holds {others[0]}, which gdl-match label did not write; choose another --out"
             )
         lines = list(_read_lines(path))
-        if not lines:
+        if lines:
+            _check_head(path, lines[0].get("head"), wanted)
+        else:
             path.write_bytes((json.dumps({"head": wanted}) + "\n").encode())
-            return Record(path, wanted)
-        _check_head(path, lines[0].get("head"), wanted)
-        record = Record(path, wanted)
+        record = Record(path)
         for line in lines[1:]:
             record._apply(line)
     except InputError:

@@ -15,7 +15,14 @@ import numpy as np
 
 from matching._common.types import Floats
 from matching.agreement.rivalry import Square, cut_square, explain
-from matching.labels.places import Place, are_at_one_place, choose_places, find_places, mark_different
+from matching.labels.places import (
+    Place,
+    are_at_one_place,
+    choose_places,
+    find_places,
+    join_parts,
+    mark_different,
+)
 from matching.labels.references import Reference
 from matching.objects.description import UNKNOWN, MatchedObject
 from matching.objects.frames import list_corners
@@ -48,7 +55,7 @@ def claim_places(
 ) -> list[Claim]:
     """Claim the places of a reference in a picture; box (2, 2); size: width and height, pixels."""
     places = find_places(reference.name, objects, reference.polygon, box, size)
-    return [Claim(reference, *row) for row in zip(objects, places, strict=True)]
+    return [Claim(reference, objects[k], place) for k, place in join_parts(objects, places).items()]
 
 
 def settle_places(claims: Iterable[Claim], references: Sequence[Reference], scene: Picture) -> list[Place]:

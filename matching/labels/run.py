@@ -2,7 +2,8 @@
 
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -14,9 +15,9 @@ from matching.drivers.pair import match_pair
 from matching.errors import InputError
 from matching.grouping.config import MatchConfig
 from matching.grouping.methods import MANY
-from matching.labels import formats
+from matching.labels.formats import FORMATS, check_twins
 from matching.labels.frames import save_frames
-from matching.labels.places import Place, number_tracks, sort_frames
+from matching.labels.places import number_tracks, sort_frames
 from matching.labels.record import WHOLE, LabelledPicture, Record, open_record
 from matching.labels.references import Reference
 from matching.labels.rivals import Claim, claim_places, settle_places
@@ -51,12 +52,17 @@ class Labels:
     @property
     def pictures(self) -> list[LabelledPicture]:
         """The pictures that can be used, with their labels."""
-        return [replace(one, places=tuple(self._list_labels(one))) for one in self.usable]
-
-    def _list_labels(self, picture: LabelledPicture) -> Iterator[Place]:
-        for k, place in enumerate(picture.places):
-            if self.is_label(picture, k):
-                yield place.completed if self.get_verdict(picture, k) == WHOLE else place
+        return [
+            replace(
+                one,
+                places=tuple(
+                    place.completed if self.get_verdict(one, k) == WHOLE else place
+                    for k, place in enumerate(one.places)
+                    if self.is_label(one, k)
+                ),
+            )
+            for one in self.usable
+        ]
 
     def is_label(self, picture: LabelledPicture, place: int) -> bool:
         """Test whether a place is a label: as the user decided, or else a whole thing of enough score.
@@ -78,27 +84,24 @@ class Labels:
         return sum(self.get_verdict(one, k) is None for one in self.usable for k in range(len(one.places)))
 
     @property
-    def n_below(self) -> int:
-        """The number of places that are no labels only because of their scores."""
-        n_all = sum(len(picture.places) for picture in replace(self, min_score=0.0).pictures)
-        return n_all - sum(len(picture.places) for picture in self.pictures)
+    def left_out(self) -> Counter[str]:
+        """Count the places that are no labels by the reason.
 
-    @property
-    def n_different(self) -> int:
-        """The number of whole things that are no labels because they differ from their references."""
-        return sum(place.whole and place.same is False for place in self._list_unlabelled())
+        "parts" show only a part of their references, "different" ones are whole but not the same, and those
+        "below" have only too small a score; the user has "dropped" the others.
+        """
+        return Counter(
+            "parts" if not place.whole
+            else "different" if place.same is False
+            else "below" if self.get_verdict(picture, k) is None
+            else "dropped"
+            for picture in self.usable
+            for k, place in enumerate(picture.places)
+            if not self.is_label(picture, k)
+        )  # fmt: skip
 
-    @property
-    def n_parts(self) -> int:
-        """The number of places that are no labels because they show only a part of their references."""
-        return sum(not place.whole for place in self._list_unlabelled())
-
-    def _list_unlabelled(self) -> list[Place]:
-        places = ((picture, *row) for picture in self.usable for row in enumerate(picture.places))
-        return [place for picture, k, place in places if not self.is_label(picture, k)]
-
-    def write(self, forms: Sequence[str]) -> list[str]:
-        """Write the labels in some formats."""
+    def write(self, forms: Sequence[str]) -> None:
+        """Write the labels in some formats; raise InputError if a foreign file would be replaced."""
         pictures = self.pictures
         if self.has_tracks:
             pictures = [
@@ -106,28 +109,26 @@ class Labels:
                 for one, numbers in zip(pictures, number_tracks([p.places for p in pictures]), strict=True)
             ]
         folder, out = make_absolute(self.folder), make_absolute(self.out)
-        written = (formats.FORMATS[form].write for form in forms)
+        written = (FORMATS[form].write for form in forms)
         files = {k: v for w in written for k, v in w(pictures, self.classes, folder, out)}
-        digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
-        changed = {name: content for name, content in files.items() if self._must_write(name, digests[name])}
+        changed: dict[str, str] = {}
+        for name, content in files.items():
+            path, digest = self.out / name, hashlib.sha256(content).hexdigest()
+            present = compute_digest(path)
+            if present is None and os.path.lexists(path):
+                raise InputError(f"{path}: can't be replaced; choose another --out, or remove it")
+            if present not in (None, digest, *self.record.written.get(name, ())):
+                raise InputError(
+                    f"{path}: was not written by gdl-match label, or has been changed since;"
+                    " choose another --out, or remove it"
+                )
+            if present != digest:
+                changed[name] = digest
         if changed:
-            self.record.add_written({name: digests[name] for name in changed})
-        for name, content in changed.items():
+            self.record.add_written(changed)
+        for name in changed:
             make_folder((self.out / name).parent)
-            write_whole(self.out / name, content)
-        return list(files)
-
-    def _must_write(self, name: str, digest: str) -> bool:
-        """Test whether a file must be written; raise InputError if it would replace a foreign file."""
-        present = compute_digest(self.out / name)
-        if present is None and os.path.lexists(self.out / name):
-            raise InputError(f"{self.out / name}: can't be replaced; choose another --out, or remove it")
-        if present not in (None, digest, *self.record.written.get(name, ())):
-            raise InputError(
-                f"{self.out / name}: was not written by gdl-match label, or has been changed since;"
-                " choose another --out, or remove it"
-            )
-        return present != digest
+            write_whole(self.out / name, files[name])
 
 
 def label_pictures(
@@ -193,20 +194,16 @@ def label_pictures(
     paths = find_pictures(folder, recursive)
     names = [os.path.relpath(path, folder).replace(os.path.sep, "/") for path in paths]
     forms = (form,) if isinstance(form, str) else tuple(form)
-    for one in (one for one in forms if one not in formats.FORMATS):
-        raise InputError(f"the format must be one of {', '.join(formats.FORMATS)}, got {one!r}")
+    for one in (one for one in forms if one not in FORMATS):
+        raise InputError(f"the format must be one of {', '.join(FORMATS)}, got {one!r}")
     MIN_SCORE.check("min_score", min_score)
-    if not all(formats.FORMATS[one].is_one_file for one in forms):
-        formats.check_twins(names)
+    if not all(FORMATS[one].is_one_file for one in forms):
+        check_twins(names)
     if tracks:
         order = sort_frames(names)
         paths, names = [paths[k] for k in order], [names[k] for k in order]
     wanted = [(r.name, r.polygon, _open_reference(r, config).described.digest.hex()) for r in references]
-    head = {
-        "references": wanted,
-        "settings": asdict(config),
-        "code": code_digest(),
-    }
+    head = {"references": wanted, "settings": asdict(config), "code": code_digest()}
     record = open_record(make_folder(out), head)
     todo = [
         (number, str(path), name, tuple(references))

@@ -62,7 +62,7 @@ class Deformation:
     backward: SmoothMap
 
 
-def fit_deformation(xy0: Array, xy1: Array, transform: Array, smoothing: float | None = None) -> Deformation:
+def fit_deformation(xy0: Array, xy1: Array, transform: Array, smoothing: float | None) -> Deformation:
     """Fit the smooth maps of an object in both directions: xy0, xy1 (n, 2); transform (3, 3)."""
     # many matches at one place can lead to a map without an inverse
     back = np.linalg.inv(transform) if np.linalg.cond(transform) < 1e12 else fit_transform(xy1, xy0)[0]

@@ -7,6 +7,7 @@ import numpy as np
 import shapely
 
 from matching._common import opencv
+from matching._common.arrays import find_box
 from matching._common.once import Later
 from matching._common.types import Array, Floats, Ints
 from matching.correspondences.points import as_numbers
@@ -16,7 +17,12 @@ from matching.objects.confidence import confidence
 from matching.objects.differences import Difference
 from matching.objects.frames import Motion, describe_motion, fit_frame, polygon_area
 from matching.objects.things import Thing
-from matching.objects.transforms import fit_transform, measure_covariance, refine_transform, transform_errors
+from matching.objects.transforms import (
+    fit_transform,
+    measure_covariance,
+    refine_transform,
+    transform_errors,
+)
 
 MAX_TRIANGLE_SIDE = 0.45  # of a triangle inside an outline, in sizes of the object; no record of a choice
 MIN_SHARE_INSIDE = 0.9  # of an object's matches that its outline must contain; no record of a choice
@@ -195,10 +201,7 @@ def describe_object(
     transform, kind = fit_transform(xy0, xy1, tolerance)
     transform = refine_transform(transform, kind, xy0, xy1, weights)
     errors = transform_errors(transform, xy0, xy1)
-    box, box1 = (
-        np.array([xy.min(axis=0), xy.max(axis=0)]) if given is None else given
-        for xy, given in ((xy0, box), (xy1, box1))
-    )
+    box, box1 = (find_box(xy) if given is None else given for xy, given in ((xy0, box), (xy1, box1)))
     return MatchedObject(
         number, len(xy0), float(score), outline0, outline1, transform, kind, float(np.median(errors)),
         fit_frame(xy0, xy1, box, transform), describe_motion(transform, outline0, outline1, box, box1),

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -37,9 +35,3 @@ class Difference:
     def __repr__(self) -> str:
         x, y = np.mean(self.polygon0, axis=0)
         return f"<Difference of {self.size:.0f} px at {x:.0f}, {y:.0f}: evidence {self.evidence:.0f}>"
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Difference:
-        """Restore a difference from the JSON of its `dataclasses.asdict`."""
-        polygons: dict[str, Any] = {name: np.array(values[name]) for name in ("polygon0", "polygon1")}
-        return cls(**{**values, **polygons})

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from matching._common.arrays import find_box
 from matching._common.types import Array, Floats
 from matching.objects import transforms
 
@@ -96,4 +97,4 @@ def polygon_area(polygon: Array) -> float:
 
 def _middle(polygon: Array) -> Floats:
     """Find the middle (2,) of the box around a polygon (k, 2)."""
-    return np.asarray((polygon.min(axis=0) + polygon.max(axis=0)) / 2)
+    return np.asarray(find_box(polygon).sum(axis=0) / 2)

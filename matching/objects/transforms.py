@@ -13,6 +13,7 @@ where the matches are many or spread out.
 import numpy as np
 
 from matching._common import opencv
+from matching._common.arrays import find_box
 from matching._common.types import Array, Floats
 from matching.correspondences.points import is_narrow
 from matching.objects.robust import minimize_cauchy
@@ -66,7 +67,7 @@ def _fit_homographies(xy0: Floats, xy1: Floats, tolerance: float) -> list[Floats
     first = opencv.fit_homography(xy0, xy1, tolerance)
     if first is None or not is_sound(first, hull):
         return []
-    refined = refine_homography(xy0, xy1, first, median_error(first, xy0, xy1), _find_box(xy0))
+    refined = refine_homography(xy0, xy1, first, median_error(first, xy0, xy1), find_box(xy0))
     return [h / h[2, 2] for h in (first, refined) if is_sound(h, hull)]
 
 
@@ -79,17 +80,12 @@ def refine_transform(
     farther off in the median, as it may be on what bends.
     """
     perspective = NO_PERSPECTIVE if kind == "affine" else PRIOR_DEVIATION
-    box, error = _find_box(xy0), median_error(first, xy0, xy1)
+    box, error = find_box(xy0), median_error(first, xy0, xy1)
     fitted = refine_homography(xy0, xy1, first, error, box, perspective, weights)
     fitted = fitted / fitted[2, 2]
     fitted[2, :2] *= kind != "affine"
     is_near = median_error(fitted, xy0, xy1) <= MAX_REFINED_RATIO * error
     return fitted if is_near and is_sound(fitted, opencv.convex_hull(xy0)) else first
-
-
-def _find_box(xy: Floats) -> Floats:
-    """Find the smallest and the largest x and y of points (n, 2) -> (2, 2)."""
-    return np.array([xy.min(axis=0), xy.max(axis=0)])
 
 
 def refine_homography(

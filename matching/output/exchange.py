@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,7 +22,8 @@ from matching._common.optional import import_optional
 from matching._common.types import Array, Floats
 from matching.drivers.result import Result
 from matching.errors import InputError
-from matching.objects.transforms import apply_transform, fit_transform
+from matching.objects.transforms import apply_transform, fit_transform, transform_errors
+from matching.output.csv_text import encode_csv
 from matching.pictures.decoding import map_displayed_to_stored
 from matching.pictures.images import Picture
 from matching.pictures.names import make_relative
@@ -115,15 +115,15 @@ def store_image(name: str, orientation: int, width: int, height: int, xy: Floats
     return StoredImage(name, *size, apply_transform(turn, xy))
 
 
-def encode_csv(pictures: Sequence[Picture], result: Result) -> dict[str, bytes]:
+def encode_table(_: str, pictures: Sequence[Picture], result: Result) -> dict[str, bytes]:
     """Encode a result as a table with a row for each match."""
     columns = (result.cluster, *result.xy0.T, *result.xy1.T, result.score)
     rows = zip(*(column.tolist() for column in columns), strict=True)
-    lines = [",".join(map(repr, row)) for row in rows if row[0] >= 0]
-    return {"matches.csv": "\n".join(["object,x0,y0,x1,y1,score", *lines, ""]).encode()}
+    head = "object", "x0", "y0", "x1", "y1", "score"
+    return {"matches.csv": encode_csv([head, *(row for row in rows if row[0] >= 0)])}
 
 
-def _encode(kind: str, pictures: Sequence[Picture], result: Result) -> dict[str, bytes]:
+def encode(kind: str, pictures: Sequence[Picture], result: Result) -> dict[str, bytes]:
     """Encode a result: the keypoints of both images are the points of the matches of objects, in order."""
     kept = result.cluster >= 0
     named = zip(list_picture_names(pictures), pictures, (result.xy0[kept], result.xy1[kept]), strict=True)
@@ -134,9 +134,6 @@ def _encode(kind: str, pictures: Sequence[Picture], result: Result) -> dict[str,
     with TemporaryDirectory() as folder:
         WRITERS[kind](Path(folder), (first, second), [pair])
         return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
-
-
-encode_colmap, encode_hloc = (partial(_encode, kind) for kind in ("colmap", "hloc"))
 
 
 def write_colmap(folder: Path, images: Iterable[StoredImage], pairs: Iterable[ExportedPair]) -> None:
@@ -199,8 +196,7 @@ def describe_two_views(xy0: Array, xy1: Array, n_objects: int) -> TwoViews:
     if n_objects != 1:
         return TwoViews(Geometry.MULTIPLE if n_objects else Geometry.DEGENERATE)
     transform, _ = fit_transform(xy0, xy1)
-    residual = np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1)
-    if (residual <= MAX_ERROR).mean() >= MIN_EXPLAINED_SHARE:
+    if (transform_errors(transform, xy0, xy1) <= MAX_ERROR).mean() >= MIN_EXPLAINED_SHARE:
         return TwoViews(Geometry.PLANAR, homography=transform / transform[2, 2])
     fundamental, explained = opencv.fit_fundamental(xy0, xy1, MAX_ERROR)
     if fundamental is not None and explained >= MIN_EXPLAINED_SHARE:

@@ -24,7 +24,7 @@ class ExportFormat:
 
     title: str
     files: tuple[str, ...]  # the names of the files
-    encode: str  # the function that encodes pictures and a result: contents by file name
+    encode: str  # the function that encodes pictures and a result in a named format: contents by file name
     check: str | None = None  # the function that raises InputError if the format can't hold the pictures
     on_page: bool = True  # whether the page of gdl-match serve offers it
     module: str = "matching.output.exchange"  # where both functions are
@@ -36,16 +36,16 @@ class ExportFormat:
 
 
 FORMATS = {
-    "colmap": ExportFormat("COLMAP", ("database.db",), "encode_colmap", "check_names"),
+    "colmap": ExportFormat("COLMAP", ("database.db",), "encode", "check_names"),
     "hloc": ExportFormat(
-        "hloc", ("features.h5", "matches.h5", "pairs.txt"), "encode_hloc", "check_hloc", on_page=False
+        "hloc", ("features.h5", "matches.h5", "pairs.txt"), "encode", "check_hloc", on_page=False
     ),
-    "csv": ExportFormat("CSV", ("matches.csv",), "encode_csv"),
+    "csv": ExportFormat("CSV", ("matches.csv",), "encode_table"),
 }
 LABEL_FORMATS = (("coco", "COCO", "json"), ("yolo", "YOLO", "zip"), ("labelme", "LabelMe", "zip"))
 for name, title, suffix in (*LABEL_FORMATS, ("voc", "Pascal VOC", "zip")):
     # where objects differ, as labels of both pictures
-    files, functions = (f"differences-{name}.{suffix}",), (f"encode_{name}", "check_labels")
+    files, functions = (f"differences-{name}.{suffix}",), ("encode_differences", "check_labels")
     FORMATS[name] = ExportFormat(title, files, *functions, False, "matching.labels.differences")
 
 
@@ -61,5 +61,5 @@ def check_formats(formats: Sequence[str], pictures: Sequence[Picture]) -> None:
 def export_matches(name: str, pictures: Sequence[Picture], result: Result) -> dict[str, bytes]:
     """Encode the matches or the differences of objects in one format; equal results give equal bytes."""
     check_formats([name], pictures)
-    encoded: dict[str, bytes] = FORMATS[name].get(FORMATS[name].encode)(pictures, result)
+    encoded: dict[str, bytes] = FORMATS[name].get(FORMATS[name].encode)(name, pictures, result)
     return encoded

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from matching._common import opencv
+from matching._common.arrays import find_box
 from matching._version import __version__
 from matching.drivers.result import Result, object_deformation
 from matching.objects.copies import count_copies
@@ -38,7 +39,7 @@ def make_folder(path: str | Path) -> Path:
     return path
 
 
-def list_file_names(*, figure: bool = True, html: bool = False, exports: tuple[str, ...] = ()) -> set[str]:
+def list_file_names(*, figure: bool, html: bool, exports: tuple[str, ...]) -> set[str]:
     """List the names of the files that `write_results` writes, except those of single objects."""
     optional = {"matches.png": figure, "matches.html": html}
     exported = {name for export in exports for name in FORMATS[export].files}
@@ -138,10 +139,11 @@ def summarise(
                 "measure": None if item.measure == math.inf else item.measure,
                 "bound": item.bound,
                 "n_matches": item.n_matches,
-                "centre0": item.centres[0].round(digits).tolist(),
-                "centre1": item.centres[1].round(digits).tolist(),
-                "box0": [*item.points0.min(axis=0).round(digits), *item.points0.max(axis=0).round(digits)],
-                "box1": [*item.points1.min(axis=0).round(digits), *item.points1.max(axis=0).round(digits)],
+                **{f"centre{k}": _round(centre, digits) for k, centre in enumerate(item.centres)},
+                **{
+                    f"box{k}": _round(find_box(xy).ravel(), digits)
+                    for k, xy in enumerate((item.points0, item.points1))
+                },
             }
             for item in result.rejected
         ],

@@ -1,31 +1,40 @@
-"""What to try about matches in no object, by the step that dropped them."""
+"""What to try about matches in no object: one table for both commands and the page."""
 
-OF_PICTURES = "places", "details"  # steps to which given matches do not come
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matching.drivers.result import Result
+
+DOORS = "match", "group", "page"
+FURTHER = {"match": "--max-matches 6000", "page": "6000 in “Maximum candidates”"}
+LARGER = "a larger picture"
+OF_FEW = "graph", "degree", "size", "smooth map", "line", "planes"  # steps that more matches may pass
+USUAL = "usual if the pictures have nothing in common"
+# by the step that dropped the matches, for each of DOORS; more about OF_FEW depends on the result
+HINTS = {
+    "evidence": (USUAL, "", USUAL),
+    "agreement": ("", "check that the points are x and y in pixels of these pictures", ""),
+    "significance": ("", "to keep it anyway, raise --max-nfa, whose log10 is the bound", ""),
+    "scatter": ("", "give the pictures, which can confirm it", ""),
+    **dict.fromkeys(OF_FEW, ("", "give more matches", "")),
+}
 
 
-def list_remedies(further: str, more: str) -> dict[str, str]:
-    """List what to try; `further`: how to match more candidates, and `more`: that, or larger pictures."""
-    return {
-        **dict.fromkeys(("candidates", "graph", "degree", "size", "smooth map", "line", "planes"), more),
-        **dict.fromkeys(("reach", "details", "solids"), "nothing to do"),
-        "agreement": "as of elements that look alike, such as letters and windows",
-        "largest gap": more,
-        "stray": "check the coordinates",
-        "rounds": further,
-        "evidence": "usual if the pictures have nothing in common",
-        "suppression": "try suppression__share=0.5 in Python",
-        "significance": "to keep it anyway, raise --max-nfa, whose log10 is the bound",
-        "scatter": "give the pictures, which can confirm it",
-        "places": "mask one of them",
-        "method": "try the default method",
-    }
+def list_hints(result: Result, door: str) -> dict[str, str]:
+    """List what to try about a result, by the step that dropped the matches; door: one of DOORS.
 
-
-FURTHER = "try --max-matches 6000"
-PAIR_HINTS = list_remedies(FURTHER, f"{FURTHER}, or a larger picture")
-GROUP_HINTS = list_remedies("try max_matches=6000 in Python", "give more matches")
-GROUP_HINTS = {step: hint for step, hint in GROUP_HINTS.items() if step not in OF_PICTURES}
-GROUP_HINTS["agreement"] = "check that the points are x and y in pixels of these pictures"
-FURTHER_ON_PAGE = "try 6000 in “Maximum candidates”"
-PAGE_HINTS = list_remedies(FURTHER_ON_PAGE, f"{FURTHER_ON_PAGE}, or a larger picture")
-PAGE_HINTS = {step: hint for step, hint in PAGE_HINTS.items() if "--" not in hint and "Python" not in hint}
+    More candidates are advised only if all that are allowed were used, a larger picture only if no picture
+    was reduced, and another number of false alarms only if there is a group to keep.
+    """
+    hints = {step: row[DOORS.index(door)] for step, row in HINTS.items()}
+    if not result.rejected:
+        del hints["significance"]
+    config = result.config
+    if config is not None and result.matched_at is not None:
+        is_full = len(result.cluster) >= config.candidates.max_matches
+        is_small = max(result.matched_at) * 1e6 < config.first_pixels
+        more = ", or ".join([FURTHER[door]] * is_full + [LARGER] * is_small)
+        hints |= dict.fromkeys(OF_FEW, more and f"try {more}")
+    return hints

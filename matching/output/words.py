@@ -75,7 +75,8 @@ def format_place(found: MatchedObject) -> tuple[str, ...]:
     if motion is None:
         return centre, size, *(UNKNOWN,) * 4
     share = UNKNOWN if motion.share is None else format_percent(motion.share)
-    known = [] if found.completeness is None else [format_percent(found.completeness.value)]
+    part = "" if found.is_whole else " of picture 0"
+    known = [] if found.completeness is None else [format_percent(found.completeness.value) + part]
     complete = ", ".join(filter(None, (*known, found.sameness))) or UNKNOWN
     return centre, size, format_turn(motion), f"{motion.scale:.2f}", share, complete
 
@@ -268,26 +269,22 @@ def hint_at_rejected(
 
     `hints` say what to try, by the step that dropped the matches; `more` says where all groups are listed.
     """
-    if result.objects or not result.rejected:
-        return [] if result.objects else _hint_at_dropped(result, hints)
-    best = result.rejected[0]
-    x, y = best.centres[0]
-    is_measured = best.measure is not None and best.bound is not None
-    measured = f" (measured {best.measure:.3g}, bound {best.bound:.3g})" if is_measured else ""
-    group = f"a group of {count(best.n_matches, 'match', 'matches')} around {x:.0f}, {y:.0f}"
-    reason = f"{group} was rejected: {best.text}{measured}"
-    return ["; ".join(filter(None, (reason, hints.get(best.step), more)))]
-
-
-def _hint_at_dropped(result: Result, hints: Mapping[str, str]) -> list[str]:
-    """Describe in one line the step that dropped the most candidates, if any were dropped."""
     counts = count_dropped(result)
-    if not counts or explain_nothing(result):
+    if result.objects or not (result.rejected or counts) or explain_nothing(result):
         return []
-    step = max(counts, key=lambda step: counts[step])
-    verb = "was" if counts[step] == 1 else "were"
-    dropped = f"{counts[step]} of {count(len(result.cluster), 'candidate')} {verb} dropped"
-    return ["; ".join(filter(None, (f"{dropped}: {REASONS[step].text}", hints.get(step))))]
+    if result.rejected:
+        best = result.rejected[0]
+        x, y = best.centres[0]
+        is_measured = best.measure is not None and best.bound is not None
+        measured = f" (measured {best.measure:.3g}, bound {best.bound:.3g})" if is_measured else ""
+        group = f"a group of {count(best.n_matches, 'match', 'matches')} around {x:.0f}, {y:.0f}"
+        step, reason = best.step, f"{group} was rejected: {best.text}{measured}"
+    else:
+        step, more = max(counts, key=lambda step: counts[step]), ""
+        verb = "was" if counts[step] == 1 else "were"
+        dropped = f"{counts[step]} of {count(len(result.cluster), 'candidate')} {verb} dropped"
+        reason = f"{dropped}: {REASONS[step].text}"
+    return ["; ".join(filter(None, (reason, hints.get(step), more)))]
 
 
 def explain_rejected(result: Result) -> list[str]:

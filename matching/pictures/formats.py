@@ -1,6 +1,7 @@
 """The kinds of picture files that all parts of the program read, and the pictures in a folder."""
 
 import re
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import BinaryIO
@@ -8,7 +9,7 @@ from typing import BinaryIO
 from PIL import Image, UnidentifiedImageError
 
 from matching.errors import InputError, OneLineErrors
-from matching.pictures.names import is_file, is_folder
+from matching.pictures.names import exists, is_file, is_folder
 
 # Pillow loads these readers alone in half the time.
 COMMON_FORMATS = ("BMP", "DIB", "GIF", "JPEG", "PNG", "PPM")
@@ -50,6 +51,16 @@ def find_pictures(folder: str | Path, recursive: bool = False, *, may_be_empty: 
     if not paths and not may_be_empty:
         raise InputError(f"{folder}: the folder has no pictures")
     return paths
+
+
+def find_given(
+    paths: Iterable[Path], recursive: bool = False, *, may_be_empty: bool = False
+) -> Iterator[Path]:
+    """Find given pictures, and those in given folders."""
+    for path in paths:
+        if not exists(path):
+            raise InputError(f"{path}: no such file or folder")
+        yield from find_pictures(path, recursive, may_be_empty=may_be_empty)
 
 
 @cache

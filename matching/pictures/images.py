@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matching._common import opencv
-from matching._common.types import Array, Bools, Floats
+from matching._common.types import Array, Bools, Floats, Ints
 from matching.errors import InputError
 from matching.pictures.contrast import draw_shape, has_one_colour, raise_contrast, to_eight_bits
 from matching.pictures.decoding import Decoded, decode
@@ -84,6 +84,11 @@ class Picture:
         return np.array([low, high]) - 0.5
 
     @property
+    def size(self) -> Ints:
+        """(2,) int64: width and height."""
+        return np.array(self.rgb.shape[1::-1])
+
+    @property
     def width(self) -> int:
         """The number of pixels from left to right."""
         return int(self.rgb.shape[1])
@@ -124,11 +129,11 @@ def make_working_image(picture: Picture, max_pixels: int, enlarged: int = 1) -> 
         if mask is not None and enlarged > 1:
             mask = np.kron(mask, np.ones((enlarged, enlarged), bool))
         return WorkingImage(opencv.resize(grey, enlarged), mask, np.full(2, 1 / enlarged))
-    width, height = (max(round(n * factor), 1) for n in (picture.width, picture.height))
+    width, height = (max(round(n * factor), 1) for n in picture.size.tolist())
     small = opencv.resize_area(grey, width, height)
     if mask is not None:
         mask = opencv.resize_area(mask.astype(np.uint8) * 255, width, height) >= 128
-    return WorkingImage(small, mask, np.array([picture.width / width, picture.height / height]))
+    return WorkingImage(small, mask, picture.size / (width, height))
 
 
 def read_picture(path: str | PathLike[str]) -> Picture:

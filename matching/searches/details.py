@@ -17,7 +17,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from matching._common.types import Array, Bools, Floats
+from matching._common.types import Floats
 from matching.correspondences.candidates import Candidates
 from matching.correspondences.scale_bands import match_by_scale
 from matching.features.extraction import Features, mirrored_features
@@ -70,9 +70,8 @@ def _leave_out_finest(picture: DescribedPicture, extent: float) -> Features:
     An object of MAX_DETAIL_SIZE pixels has enough features of one pixel and more. Leaving out the others
     saves a third of the time.
     """
-    sizes = np.sqrt(np.abs(np.linalg.det(picture.features.frames)))
     min_size = min(extent / MAX_DETAIL_SIZE, MIN_FEATURE_SIZE / float(picture.step.max()))
-    return picture.features[sizes >= min_size]
+    return picture.features[picture.features.radius >= min_size]
 
 
 def group_details(
@@ -85,17 +84,6 @@ def group_details(
     """Group candidates and their pool into proposals of the finer picture."""
     # Unrelated pictures have no group with this many matches within a band.
     conditions = need_fewer(config.objects)
-    best, pool = (swap_ends(part, np.ones(len(part), bool)) for part in candidates)
+    best, pool = (part.swapped for part in candidates)
     found = group_candidates(best, pool, replace(config, objects=conditions), method)
     return found.locate(fine, coarse).swapped
-
-
-def swap_ends(candidates: Candidates, is_swapped: Bools) -> Candidates:
-    """Exchange the two ends of some candidates: is_swapped (m,)."""
-    ends: dict[str, Array] = {}
-    for name in ("xy", "frames", "row"):
-        first, second = getattr(candidates, f"{name}0"), getattr(candidates, f"{name}1")
-        chosen = is_swapped.reshape(-1, *[1] * (first.ndim - 1))
-        ends[f"{name}0"] = np.where(chosen, second, first)
-        ends[f"{name}1"] = np.where(chosen, first, second)
-    return replace(candidates, **ends)

@@ -80,7 +80,7 @@ def count_supported(few: Features, features: Features, config: MatchConfig) -> l
         rows = rows[nearest[rows] >= 0]
         maps = features.frames[nearest[rows]] @ invert_matrices(turned.frames[rows])
         matches = Correspondences(turned.xy[rows], features.xy[nearest[rows]], maps)
-        supported = find_supported(matches, config.clustering.n_neighbors, min_degree, config.graph)
+        supported = find_supported(matches, min_degree, config)
         counts.append(len(supported))
     return counts
 

@@ -36,7 +36,7 @@ class GroupedCandidates:
 
 
 def find_pair_candidates(
-    features0: Features, features1: Features, config: MatchConfig = MatchConfig()
+    features0: Features, features1: Features, config: MatchConfig
 ) -> tuple[Candidates, Candidates]:
     """Match the features of two pictures -> the best candidates, and the next best."""
     parts = [match_with_reserve(features0, features1, config.candidates)]

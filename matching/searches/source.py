@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from matching._common.arrays import determinants
 from matching._common.once import once
 from matching._common.types import Floats, Ints
 from matching.features.details import extract_details
@@ -40,13 +39,10 @@ def describe_picture(picture: Picture, config: MatchConfig = MatchConfig()) -> D
     """Extract the features of a picture: the part of a match that does not depend on the other picture."""
     image = make_working_image(picture, config.first_pixels)
     features = extract_features(image.grey, config.features, image.mask)
-    size = np.array([picture.width, picture.height])
-    return DescribedPicture(features, image.step, _digest(image), picture.box, size)
+    return DescribedPicture(features, image.step, _digest(image), picture.box, picture.size)
 
 
-def describe_details(
-    picture: Picture, described: DescribedPicture, config: MatchConfig = MatchConfig()
-) -> DescribedPicture:
+def describe_details(picture: Picture, described: DescribedPicture, config: MatchConfig) -> DescribedPicture:
     """Extract the features of the fine octaves of a picture, which `describe_picture` leaves out."""
     if is_larger(described, config):
         image = make_working_image(picture, config.max_pixels)
@@ -58,7 +54,7 @@ def describe_details(
     return replace(described, features=features, step=image.step)
 
 
-def prepare_views(picture: Picture, config: MatchConfig = MatchConfig()) -> ViewedPicture:
+def prepare_views(picture: Picture, config: MatchConfig) -> ViewedPicture:
     """Prepare a picture for views, with the pixels and the mask that `describe_picture` works on."""
     image = make_working_image(picture, config.first_pixels)
     return ViewedPicture(image.grey, image.mask, config.features)
@@ -79,8 +75,7 @@ class ImageSource:
     def largest(self) -> Features:
         """The N_LARGEST largest features, for tests that are cheap enough for every pair."""
         features = self.described.features
-        area = np.abs(determinants(features.frames))
-        return features[np.sort(np.argsort(-area, kind="stable")[:N_LARGEST])]
+        return features[np.sort(np.argsort(-features.radius, kind="stable")[:N_LARGEST])]
 
     @once
     def details(self) -> DescribedPicture:
@@ -98,7 +93,7 @@ class ImageSource:
         return prepare_views(self.picture, self.config)
 
 
-def is_larger(described: DescribedPicture, config: MatchConfig = MatchConfig()) -> bool:
+def is_larger(described: DescribedPicture, config: MatchConfig) -> bool:
     """Test whether a picture is larger than its working size, so that it may be matched at its full size."""
     return min(int(described.size.prod()), config.max_pixels) > config.first_pixels
 

@@ -13,11 +13,20 @@ from matching.errors import InputError, one_line
 from matching.grouping.config import MatchConfig
 from matching.labels.formats import FORMATS as LABEL_FORMATS
 from matching.labels.of_result import encode_labels, label_result
-from matching.output import words
 from matching.output.export_formats import FORMATS as EXPORT_FORMATS
 from matching.output.export_formats import check_formats
 from matching.output.files import write_results
-from matching.output.remedies import PAGE_HINTS
+from matching.output.remedies import list_hints
+from matching.output.words import (
+    describe_repeats,
+    describe_result,
+    describe_things,
+    explain_nothing,
+    hint_at_rejected,
+    list_sizes,
+    may_look_harder,
+    name_picture,
+)
 from matching.pictures.images import Picture, make_picture
 from matching.searches.clock import Clock
 from matching.searches.source import ImageSource
@@ -58,15 +67,28 @@ def match_uploads(
         clock = Clock(
             lambda _, n_done, n: send({"step": (*steps, "")[n_done], "done": n_done, "of": n}), steps
         )
-        pictures = [_read(folder / f"upload{k}", name) for k, name in enumerate(names)]
+        pictures: list[Picture] = []
+        for k, name in enumerate(names):
+            upload = folder / f"upload{k}"
+            content = upload.read_bytes()
+            upload.unlink()
+            pictures.append(replace(make_picture(content, name), path=Path(name)))
         clock.lap("read")
-        result = _match(clock, folder, pictures, config)
+        pair = pictures[0], pictures[-1]
+        if len(pictures) == 1:
+            result = find_repeats_in_picture(pair[0], config, clock=clock)
+        else:
+            first, second = (ImageSource(picture, config) for picture in pair)
+            result = match_pair(first, second, clock=clock)
+        labels = encode_labels(label_result(result, pair))
+        write_results(folder, pair, result, html=True, exports=_choose_exports(pair), others=labels)
+        clock.lap("files")
     except InputError as error:
         return {"error": one_line(error)}
     return {
-        "told": words.describe_result(result),
+        "told": describe_result(result),
         "lines": _describe(result, pictures),
-        "look_harder": words.may_look_harder(result) and not result.is_single_picture,
+        "look_harder": may_look_harder(result) and not result.is_single_picture,
         "files": sorted(path.name for path in folder.iterdir()),
         "formats": {
             **{row.result_file: f"Labels ({row.title})" for row in LABEL_FORMATS.values()},
@@ -78,37 +100,15 @@ def match_uploads(
 def _describe(result: Result, pictures: list[Picture]) -> list[str]:
     """List the lines below the first one: counts, or why nothing was found, and the matched size."""
     if result.is_single_picture and result.things:
-        lines = [words.describe_repeats(result)]
+        lines = [describe_repeats(result)]
     elif result.objects:
-        name = words.name_picture(pictures[0].path)
-        lines = words.describe_things(result.objects, name, result.things, single=True)
+        name = name_picture(pictures[0].path)
+        lines = describe_things(result.objects, name, result.things, single=True)
     else:
         names = [picture.path for picture in pictures]
-        lines = words.explain_nothing(result, names) or words.hint_at_rejected(
-            result, PAGE_HINTS, REJECTED_HINT
-        )
-    return [*lines, *words.list_sizes(result, pictures)]
-
-
-def _read(upload: Path, name: str) -> Picture:
-    """Read an uploaded picture and delete the upload."""
-    content = upload.read_bytes()
-    upload.unlink()
-    return replace(make_picture(content, name), path=Path(name))
-
-
-def _match(clock: Clock, folder: Path, pictures: list[Picture], config: MatchConfig) -> Result:
-    """Match one or two pictures, and write all files of the result."""
-    first, last = pictures[0], pictures[-1]
-    if len(pictures) == 1:
-        result = find_repeats_in_picture(first, config, clock=clock)
-    else:
-        result = match_pair(ImageSource(first, config), ImageSource(last, config), clock=clock)
-    pair = first, last
-    labels = encode_labels(label_result(result, pair))
-    write_results(folder, pair, result, html=True, exports=_choose_exports(pair), others=labels)
-    clock.lap("files")
-    return result
+        hints = list_hints(result, "page")
+        lines = explain_nothing(result, names) or hint_at_rejected(result, hints, REJECTED_HINT)
+    return [*lines, *list_sizes(result, pictures)]
 
 
 def _choose_exports(pair: Sequence[Picture]) -> tuple[str, ...]:

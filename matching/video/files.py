@@ -1,17 +1,16 @@
 """The files of a search for a thing in a video: matches.json, and a page with cuts of its frames."""
 
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from matching._version import __version__
 from matching.output.files import COORDINATES, count_digits, summarise_object
-from matching.output.folders import MANIFEST, Content, write_files
-from matching.output.html.hits import hits_page, make_hits
+from matching.output.folders import MANIFEST, write_files
+from matching.output.html.hits import Hit, hits_page, make_hits
 from matching.output.provenance import machine, programs
 from matching.output.words import name_picture
-from matching.video.search import Appearance, VideoResult
+from matching.video.search import VideoResult
 
 PAGE_NAME = "hits.html"
 FILE_NAMES = {MANIFEST, PAGE_NAME}
@@ -25,12 +24,8 @@ def write_video_results(
     page: bool = True,
 ) -> None:
     """Write matches.json and the page hits.html: both, or, on an error, neither."""
-
-    def files() -> Iterator[tuple[str, Content]]:
-        if page:
-            yield PAGE_NAME, make_page(result, names).encode("utf-8", "backslashreplace")
-
-    write_files(folder, files(), summarise_video(result, names) | {"inputs": list(names)})
+    files = {PAGE_NAME: make_page(result, names).encode("utf-8", "backslashreplace")} if page else {}
+    write_files(folder, files.items(), summarise_video(result, names) | {"inputs": list(names)})
 
 
 def summarise_video(result: VideoResult, names: tuple[str, str]) -> dict[str, Any]:
@@ -75,11 +70,11 @@ def summarise_video(result: VideoResult, names: tuple[str, str]) -> dict[str, An
 def make_page(result: VideoResult, names: tuple[str, str]) -> str:
     """Make the page of hits: the thing in the best frame of each appearance."""
     thing, video = map(name_picture, names)
-    hits = (
-        hit
-        for found in result.appearances
-        for hit in make_hits(thing, _caption(found), found.picture, found.best.objects, size=result.size)
-    )
+    hits: list[Hit] = []
+    for found in result.appearances:
+        begin, end = format_time(found.begin), format_time(found.end)
+        where = begin if begin == end else f"{begin} to {end} (here {format_time(found.best.seconds)})"
+        hits += make_hits(thing, where, found.picture, found.best.objects, size=result.size)
     return hits_page(f"{thing} in {video}", hits, unit="appearance")
 
 
@@ -90,10 +85,3 @@ def format_time(seconds: float) -> str:
     hours, minutes = divmod(minutes, 60)
     text = f"{rest // 10:02d}.{rest % 10}"
     return f"{hours}:{minutes:02d}:{text}" if hours else f"{minutes}:{text}"
-
-
-def _caption(appearance: Appearance) -> str:
-    begin, end, best = (
-        format_time(seconds) for seconds in (appearance.begin, appearance.end, appearance.best.seconds)
-    )
-    return begin if begin == end else f"{begin} to {end} (here {best})"

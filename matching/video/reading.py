@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -71,9 +71,13 @@ def open_video(path: str | PathLike[str]) -> Iterator[Video]:
     """Open a video; raise InputError if it can't be read, or never ends."""
     check_name(path)
     path = Path(path)
-    _check_content(path)
-    reader = VideoReader(path)
-    try:
+    with OneLineErrors(path, "can't be opened"), path.open("rb") as file:
+        head = file.read(HEAD_BYTES)
+    if not head:
+        raise InputError(f"{path}: is empty")
+    if head.lstrip().startswith((b"#EXTM3U", b"<")):  # a list of other files, which FFmpeg reads
+        raise InputError(f"{path}: is a playlist of a stream, not a video: download the video first")
+    with closing(VideoReader(path)) as reader:
         if not reader.is_open or not reader.width * reader.height:
             raise InputError(f"{path}: damaged video, or in a format that can't be read")
         if reader.width * reader.height > MAX_PIXELS:
@@ -82,15 +86,3 @@ def open_video(path: str | PathLike[str]) -> Iterator[Video]:
                 f" the frames of this video have {reader.width * reader.height / 1e6:.1f}"
             )
         yield Video(path, reader)
-    finally:
-        reader.close()
-
-
-def _check_content(path: Path) -> None:
-    """Check that a file can be read, and is neither empty nor a list of other files, which FFmpeg reads."""
-    with OneLineErrors(path, "can't be opened"), path.open("rb") as file:
-        head = file.read(HEAD_BYTES)
-    if not head:
-        raise InputError(f"{path}: is empty")
-    if head.lstrip().startswith((b"#EXTM3U", b"<")):
-        raise InputError(f"{path}: is a playlist of a stream, not a video: download the video first")

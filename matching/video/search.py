@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
+from matching._common import opencv
 from matching._common.types import Bytes
 from matching.drivers.pair import match_pair
 from matching.grouping.config import MatchConfig, check_config
 from matching.objects.description import MatchedObject
 from matching.objects.things import Thing
-from matching.output.figures.drawing import reduce
 from matching.pictures.images import add_mask, make_picture
 from matching.searches.source import ImageSource
 from matching.settings import EVERY
@@ -193,11 +193,11 @@ def find_in_video(
             if result.objects:
                 sighting = Sighting(frame.number, frame.seconds, result.objects, result.things)
                 last = appearances.pop() if appearances and n_missed <= MAX_MISSED + 1 else None
-                earlier = () if last is None else last.sightings
                 if last is None or sighting.score > last.best.score:
-                    appearances.append(Appearance((*earlier, sighting), _shrink(frame.rgb)))
+                    picture = opencv.resize(frame.rgb, min(PICTURE_WIDTH / frame.rgb.shape[1], 1.0)).copy()
                 else:
-                    appearances.append(Appearance((*earlier, sighting), last.picture))
+                    picture = last.picture
+                appearances.append(Appearance((*(last.sightings if last else ()), sighting), picture))
                 n_seen, n_missed = n_seen + 1, 0
             if progress is not None:
                 progress(frame.seconds, length, n_seen)
@@ -213,7 +213,3 @@ def find_in_video(
         ends_early=opened.ends_early,
         config=config,
     )
-
-
-def _shrink(rgb: Bytes) -> Bytes:
-    return reduce(rgb, min(PICTURE_WIDTH / rgb.shape[1], 1.0))[0].copy()

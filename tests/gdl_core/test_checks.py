@@ -13,15 +13,14 @@ from gdl_core import (
     knn_graph,
     split_at_largest_gap,
 )
-from gdl_core._common.checks import check_bandwidth, check_integer_at_least, check_integers
-from gdl_core._merge.components import _group
+from gdl_core._common.checks import check_bandwidth, check_integer, check_integers
 
 
 @pytest.mark.parametrize("value", [2.0, 2.5, True, "2", None, 1])
 def test_values_other_than_integers_of_at_least_the_minimum_are_refused(value):
     with pytest.raises(ValueError, match="k must be an integer of at least 2"):
-        check_integer_at_least("k", value, 2)
-    assert check_integer_at_least("k", np.int8(2), 2) == 2
+        check_integer("k", value, 2)
+    assert check_integer("k", np.int8(2), 2) == 2
 
 
 def test_whole_floats_are_accepted_below_2_to_the_53():
@@ -36,15 +35,6 @@ def test_bandwidth_must_be_finite_and_positive(bandwidth):
     with pytest.raises(ValueError, match="bandwidth must be"):
         check_bandwidth(bandwidth)
     check_bandwidth(1e-9)
-
-
-def test_grouping_keeps_the_order_within_each_part():
-    part = np.random.default_rng(0).integers(0, 3, 500)
-    start, order = _group(part, 4)
-    assert start.tolist() == [0, *np.cumsum(np.bincount(part, minlength=4))]
-    for p in range(4):
-        members = np.flatnonzero(part == p)
-        assert order[start[p] : start[p + 1]].tolist() == members.tolist()
 
 
 def triangles(*weights):

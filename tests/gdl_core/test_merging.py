@@ -214,13 +214,13 @@ def test_progress_bar_follows_the_merges_of_all_threads(monkeypatch):
     def wait(futures, timeout):
         now = next(rounds)
         if now is not None:
-            threads.progress[:, 0] = now
+            progress[:, 0] = now
         return SimpleNamespace(not_done=now)
 
     monkeypatch.setattr("tqdm.tqdm", lambda **_: bar)
     monkeypatch.setattr(merging, "wait", wait)
-    with merging._WatchedThreads(2, 12, 1) as threads:
-        threads.wait([])
+    progress = np.zeros((2, 2), np.int64)
+    merging._show_progress([], progress, 12)
     assert bar.shown == (4, 9, 12, 12)  # never more than all
 
 
@@ -267,12 +267,20 @@ def test_labels_may_be_whole_numbers_of_any_type():
 def test_edges_of_weight_zero_join_no_components():
     blocks, labels = np.kron(np.eye(3), np.ones((4, 4))), np.arange(12)
     without = AffinityGraph.from_csr(blocks)
-    assert np.diff(split(without, labels, 12).edge_start).tolist() == [12, 12, 12]
+    assert split(without, labels, 12)[0][:, 4].tolist() == [12, 12, 12]
     source, target = np.nonzero(1 - np.eye(12))
     graph = AffinityGraph(11 * np.arange(13), target, blocks[source, target])
-    assert np.diff(split(graph, labels, 12).vertex_start).tolist() == [4, 4, 4]
+    assert np.diff(split(graph, labels, 12)[0][:, :2]).ravel().tolist() == [4, 4, 4]
     assert_equal_trees(gdl_u(graph, labels), gdl_u(without, labels))
     assert_equal_trees(gdl_u(graph, labels), gdl(graph, labels))
+
+
+def test_vertices_keep_their_order_within_each_component():
+    part = np.random.default_rng(0).integers(0, 3, 40)
+    graph = AffinityGraph.from_csr(np.equal.outer(part, part))
+    parts, vertices, _ = split(graph, np.arange(40), 40)
+    found = [vertices[first:end].tolist() for first, end in parts[:, :2]]
+    assert found == [np.flatnonzero(part == p).tolist() for p in dict.fromkeys(part)]
 
 
 def test_hash_table_holds_pairs_that_appear_while_merging():

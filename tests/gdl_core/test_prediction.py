@@ -10,7 +10,7 @@ from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
 from sklearn.neighbors import kneighbors_graph
 
-from gdl_core import GraphDegreeLinkage, MergeTree, prediction
+from gdl_core import GraphDegreeLinkage, MergeTree
 from gdl_core.prediction import conductances, graph_memberships, persistences, weigh_neighbours
 
 X, Y = make_blobs(400, centers=[[0, 0], [7, 0], [3, 8]], random_state=0)
@@ -93,13 +93,6 @@ def test_separate_clusters_last_longer():
         return GraphDegreeLinkage(3).fit(x).persistences().min()
 
     assert shortest(4) < shortest(6) < shortest(20) == 1
-
-
-def test_persistences_do_not_depend_on_the_batch_size(monkeypatch):
-    model = GraphDegreeLinkage(5).fit(X)
-    expected = model.persistences()
-    monkeypatch.setattr(prediction, "CLUSTERS_PER_PASS", 2)
-    np.testing.assert_array_equal(model.persistences(), expected)
 
 
 def test_outliers_have_no_members():

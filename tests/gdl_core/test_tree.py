@@ -274,13 +274,11 @@ def test_completion_by_weight_equals_the_definition(seed):
 @settings(max_examples=30, deadline=None)
 def test_nodes_lie_side_by_side_on_a_line(problem):
     tree = gdl_u(*problem)
-    sizes = tree.node_sizes()
-    places = place_nodes(tree, sizes)
-    order = np.argsort(places[tree.initial_labels], kind="stable")
+    first, end, order = place_nodes(tree)
     for t in range(len(tree.children)):
         node = tree.n_initial + t
         inside = tree.nodes_after(t + 1) == node
-        assert sorted(order[places[node] : places[node] + sizes[node]]) == np.flatnonzero(inside).tolist()
+        assert sorted(order[first[node] : end[node]]) == np.flatnonzero(inside).tolist()
 
 
 # --- outliers ----------------------------------------------------------------------------------------

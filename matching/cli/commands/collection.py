@@ -4,7 +4,7 @@ import sys
 import tempfile
 import warnings
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,15 +12,15 @@ from typing import Any
 from platformdirs import user_cache_path
 from tqdm import tqdm
 
-from matching.cli import arguments as options
+from matching.cli.arguments import MANY_PICTURES, LineParser, make_config
 from matching.cli.console import make_printable, make_teller, warn_of_frames
 from matching.cli.destination import check_page
 from matching.cli.exits import FOUND, INTERNAL_ERROR, NONE_FOUND
 from matching.collection.cache import FeatureCache
 from matching.collection.database.connection import WAIT_SECONDS
 from matching.collection.database.store import PAIRS_WITH_IMAGES, open_store
-from matching.collection.plan import Plan, plan_folder, plan_gallery, plan_list
-from matching.collection.reports.duplicates import KEPT, list_removable
+from matching.collection.plan import plan_folder, plan_gallery, plan_list
+from matching.collection.reports.duplicates import list_removable
 from matching.collection.reports.export import check_tables_replaceable, export
 from matching.collection.reports.export_sfm import check_sfm_replaceable, export_for_sfm
 from matching.collection.reports.groups import Group, find_groups, find_links, format_groups_csv
@@ -36,36 +36,16 @@ from matching.output.files import make_folder
 from matching.output.folders import check_folder, write_whole
 from matching.output.words import align_columns, count
 from matching.pictures.names import is_folder, make_relative
-from matching.settings import Setting
 
 COMMAND = "gdl-match collection"
 N_PRINTED_PAIRS = 10
-WAIT_OPTION = Setting(60.0, 0, 1_000_000, symbol="SECONDS", text="longest wait for a locked database")
-TABLES = ("csv", "parquet")
-SFM_NAMES = {"colmap": "COLMAP", "hloc": "hloc"}
+TABLES = "csv", "parquet"
+EXPORTS = dict.fromkeys(TABLES, "tables") | {"colmap": "matches for COLMAP", "hloc": "matches for hloc"}
 
 
-def make_parser() -> options.LineParser:
+def make_parser() -> LineParser:
     """Make the parser of the command."""
-    parser = options.LineParser.of_command("collection")
-    text = "match each picture only with the N others that share the most descriptors with it"
-    options.add_setting(parser.groups["which pairs"], "shortlist", options.count_setting(None, text))
-    outputs = parser.groups["results"]
-    add_duplicate_options(outputs)
-    text = "number of pairs in the report, the best first"
-    options.add_setting(outputs, "html_pairs", options.count_setting(100, text))
-    add_run_options(parser, "one per processor")
-    options.add_version(parser)
-    return parser
-
-
-def add_duplicate_options(group: options.Group) -> None:
-    """Add the options that list pictures which could go; nothing is deleted."""
-    text = "with groups: write the pictures that could go, as another one that is kept shows exactly the same"
-    options.add_path(group, "list", "FILE", f"{text}; nothing is deleted")
-    options.add_choice(group, "keep", KEPT)
-    text = "never list what lies in this folder or below it; may be given several times"
-    options.add_path(group, "never_list", "FOLDER", text, action="append", default=[])
+    return LineParser.of_command("collection", *MANY_PICTURES, "duplicates")
 
 
 def check_duplicate_options(arguments: Namespace) -> None:
@@ -77,27 +57,11 @@ def check_duplicate_options(arguments: Namespace) -> None:
             raise InputError(f"{folder}: no such folder")
 
 
-def add_run_options(parser: options.LineParser, jobs: str, *, may_be_cluster: bool = True) -> None:
-    """Add the options that `run_options` and, if it may run on a cluster, `prepare_run` read."""
-    group = parser.groups.get("how it runs") or parser.add_argument_group("how it runs")
-    text = "processes at a time"
-    options.add_setting(group, "jobs", options.count_setting(None, text, default_text=jobs))
-    options.add_path(group, "cache", "DIR", "folder in which features are kept (default: the user's cache)")
-    options.add_setting(group, "cache_size", options.count_setting(4000, "largest size of that folder", "MB"))
-    if may_be_cluster:
-        text = "run on the Dask cluster at tcp://host:port instead"
-        group.add_argument("--scheduler", metavar="ADDRESS", help=text)
-        options.add_setting(group, "wait", WAIT_OPTION)
-    options.add_flag(group, "quiet", "show no progress on standard error")
-    options.add_settings(parser.add_argument_group("matching, as for gdl-match"))
-
-
 def run(arguments: Namespace) -> int:
     """Run the command."""
     sources = [arguments.pairs, arguments.all, arguments.query or arguments.gallery]
     n_sources = sum(source is not None for source in sources)
-    outputs = [arguments.csv, arguments.parquet, arguments.html, arguments.groups]
-    outputs += [arguments.colmap, arguments.hloc]
+    outputs = [arguments.html, arguments.groups, *_list_exports(arguments)]
     if arguments.static and not (arguments.colmap or arguments.hloc):
         raise InputError("--static requires --colmap or --hloc")
     if n_sources > 1:
@@ -116,7 +80,7 @@ def run(arguments: Namespace) -> int:
     prepare_run(arguments)
     _check_outputs(arguments)
     summary = _match(arguments) if n_sources else None
-    groups = read_listed_groups(arguments) if arguments.groups else None
+    groups = read_listed_groups(arguments, arguments.db) if arguments.groups else None
     _write(arguments, groups)
     if summary is not None and summary.internal_errors:
         return INTERNAL_ERROR
@@ -125,44 +89,46 @@ def run(arguments: Namespace) -> int:
 
 def _check_outputs(arguments: Namespace) -> None:
     """Check that the results can be written: now, rather than after hours."""
-    for kind, folder in _folders(arguments, TABLES):
-        check_tables_replaceable(check_folder(folder), kind)
-    for kind, folder in _folders(arguments, SFM_NAMES):
-        check_sfm_replaceable(check_folder(folder), kind)
-    if arguments.html is not None:
-        check_page(arguments.html, "--html")
-        if arguments.html.resolve() == arguments.db.resolve():
-            raise InputError(f"{arguments.html}: is the database; choose another --html")
+    for kind, folder in _list_exports(arguments):
+        check = check_tables_replaceable if kind in TABLES else check_sfm_replaceable
+        check(check_folder(folder), kind)
+    if arguments.html is not None and arguments.html.resolve() == arguments.db.resolve():
+        raise InputError(f"{arguments.html}: is the database; choose another --html")
 
 
-def _folders(arguments: Namespace, kinds: Iterable[str]) -> list[tuple[str, Path]]:
-    """List the formats for which there is an option, with their folders."""
-    return [(kind, folder) for kind in kinds if (folder := getattr(arguments, kind)) is not None]
+def _list_exports(arguments: Namespace) -> list[tuple[str, Path]]:
+    """List the wanted formats with their folders."""
+    return [(kind, folder) for kind in EXPORTS if (folder := getattr(arguments, kind)) is not None]
 
 
 def prepare_run(arguments: Namespace) -> None:
-    """Check that the options are for this machine or for a cluster, and set the wait for locked databases."""
+    """Check the options of a run, and set the wait for locked databases."""
     if arguments.jobs and arguments.scheduler:
         raise InputError("--jobs is for this machine and --scheduler for a cluster: give only one of them")
+    if (page := getattr(arguments, "html", None)) is not None:
+        check_page(page, "--html")
     WAIT_SECONDS.set(arguments.wait)
 
 
-def run_options(arguments: Namespace) -> dict[str, Any]:
-    """Make the parameters of functions that work on many pictures."""
+def run_options(arguments: Namespace, jobs: int | None = None) -> dict[str, Any]:
+    """Make the parameters of functions that work on many pictures; jobs: how many by default."""
     return {
-        "config": options.make_config(arguments),
+        "config": make_config(arguments),
         "cache": open_cache(arguments),
-        "jobs": arguments.jobs,
+        "jobs": arguments.jobs or jobs,
         **({"scheduler": arguments.scheduler} if "scheduler" in arguments else {}),
-        "progress": partial(tqdm, disable=True if arguments.quiet else None, file=sys.stderr),
+        "progress": partial(tqdm, disable=arguments.quiet or None, file=sys.stderr),
     }
 
 
 def _match(arguments: Namespace) -> Summary:
-    with warnings.catch_warnings():
-        # ignore warnings about odd pictures: what matters is recorded
-        warnings.simplefilter("ignore")
-        plan = _make_plan(arguments)
+    with warnings.catch_warnings(action="ignore"):  # those about odd pictures: what matters is recorded
+        if arguments.pairs is not None:
+            plan = plan_list(arguments.pairs)
+        elif arguments.all is not None:
+            plan = plan_folder(arguments.all, arguments.recursive)
+        else:
+            plan = plan_gallery(arguments.query, arguments.gallery, arguments.recursive)
         warn_of_frames(plan.paths)
         for name in make_relative(plan.paths) if arguments.hloc is not None else ():
             check_name(name, for_hloc=True)  # now, rather than after hours
@@ -179,14 +145,6 @@ def _match(arguments: Namespace) -> Summary:
     return summary
 
 
-def _make_plan(arguments: Namespace) -> Plan:
-    if arguments.pairs is not None:
-        return plan_list(arguments.pairs)
-    if arguments.all is not None:
-        return plan_folder(arguments.all, arguments.recursive)
-    return plan_gallery(arguments.query, arguments.gallery, arguments.recursive)
-
-
 def open_cache(arguments: Namespace) -> FeatureCache:
     """Open the cache of the options ``--cache`` and ``--cache-size``."""
     try:
@@ -200,12 +158,12 @@ def open_cache(arguments: Namespace) -> FeatureCache:
 
 def _write(arguments: Namespace, groups: Sequence[Group] | None) -> None:
     tell, db = make_teller(arguments), arguments.db
-    for kind, folder in _folders(arguments, TABLES):
-        export(db, folder, kind)
-        tell(f"tables written to {folder}")
-    for kind, folder in _folders(arguments, SFM_NAMES):
-        export_for_sfm(db, folder, kind, arguments.static)
-        tell(f"matches for {SFM_NAMES[kind]} written to {folder}")
+    for kind, folder in _list_exports(arguments):
+        if kind in TABLES:
+            export(db, folder, kind)
+        else:
+            export_for_sfm(db, folder, kind, arguments.static)
+        tell(f"{EXPORTS[kind]} written to {folder}")
     if groups is not None and arguments.csv is not None:
         table = arguments.csv / "groups.csv"
         write_whole(table, format_groups_csv(groups))
@@ -234,19 +192,18 @@ def _read_failures(db: Path) -> Iterator[str]:
 
 def describe_summary(summary: Summary) -> str:
     """Describe a run in one line."""
-    images, pairs = count(summary.images, "picture"), count(summary.pairs, "pair")
-    objects, found = count(summary.objects, "object"), count(summary.pairs_with_objects, "pair")
-    described, matched = count(summary.described, "picture"), count(summary.matched, "pair")
     return (
-        f"{images} ({summary.failed_images} failed), {pairs}"
-        f" ({summary.failed_pairs} failed), {objects} in {found};"
-        f" this run: {described} described, {matched} matched"
+        f"{count(summary.images, 'picture')} ({summary.failed_images} failed),"
+        f" {count(summary.pairs, 'pair')} ({summary.failed_pairs} failed),"
+        f" {count(summary.objects, 'object')} in {count(summary.pairs_with_objects, 'pair')};"
+        f" this run: {count(summary.described, 'picture')} described,"
+        f" {count(summary.matched, 'pair')} matched"
     )
 
 
-def read_listed_groups(arguments: Namespace, db: Path | None = None) -> list[Group]:
-    """Read the groups of a database, by default that of the arguments, and write the list of duplicates."""
-    with open_store(db or arguments.db) as store:
+def read_listed_groups(arguments: Namespace, db: Path) -> list[Group]:
+    """Read the groups of a database, and write the list of duplicates."""
+    with open_store(db) as store:
         links = list(find_links(store))
         if arguments.list is not None:
             removable = list_removable(store, links, arguments.keep, arguments.never_list)

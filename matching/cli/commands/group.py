@@ -11,11 +11,17 @@ from typing import Any
 
 from tqdm import tqdm
 
-from matching._common.types import Floats, Ints
+from matching._common.types import Ints
 from matching._version import __version__
 from matching.api import MatchResult
-from matching.cli import arguments as options
-from matching.cli.console import make_printable, print_result, print_short_warnings, read_pictures
+from matching.cli.arguments import LineParser, add_options, add_setting, change_config, refuse
+from matching.cli.console import (
+    make_printable,
+    print_result,
+    print_short_warnings,
+    print_warning,
+    read_pictures,
+)
 from matching.cli.destination import check_not_over, choose_destination
 from matching.cli.exits import FOUND, NONE_FOUND
 from matching.errors import InputError
@@ -25,7 +31,7 @@ from matching.interchange.masks import check_masks_folder, write_masks
 from matching.interchange.records import PairMatches, turn_to_displayed
 from matching.output.files import write_results
 from matching.output.folders import Content, write_files
-from matching.output.remedies import GROUP_HINTS
+from matching.output.remedies import list_hints
 from matching.output.words import align_columns, format_table, hint_at_rejected
 from matching.pictures.images import NamedImage, Picture
 from matching.pictures.names import make_absolute
@@ -42,16 +48,12 @@ MAX_NAME_LENGTH = 100  # characters of a folder's name
 Pictures = list[Picture] | None  # of a pair; None if they are not given
 
 
-def make_parser() -> options.LineParser:
+def make_parser() -> LineParser:
     """Make the parser of the command."""
-    parser = options.LineParser.of_command("group")
-    kinds = ("distances", "similarities")
-    text = "what the scores are if the file does not say; larger similarities are better (default: distances)"
-    parser.groups["input and output"].add_argument("--scores-are", choices=kinds, help=text)
+    parser = LineParser.of_command("group")
     settings_group = parser.groups["settings"]
-    options.add_options(settings_group, CLUSTERING_OPTIONS)
-    options.add_setting(settings_group, "max_nfa", MAX_NFA)
-    options.add_version(parser)
+    add_options(settings_group, CLUSTERING_OPTIONS)
+    add_setting(settings_group, "max_nfa", MAX_NFA)
     return parser
 
 
@@ -74,27 +76,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _prepare(arguments: Namespace) -> GroupRun:
-    _check_usage(arguments)
-    file = match_file(arguments.file, arguments.features)
-    if arguments.images is not None and not file.holds_many:
-        raise InputError(f"{file.path}: holds only one pair; give its pictures with --image0 and --image1")
-    for name in ("all_objects", "masks"):
-        if getattr(arguments, name) and file.kind != "colmap":
-            option = name.replace("_", "-")
-            raise InputError(f"--{option} requires a COLMAP database, got {file.path.name}")
-    if arguments.masks is not None:
-        check_masks_folder(arguments.masks)
-    config = options.change_config(MatchConfig(), arguments)
-    config = config.with_settings(max_log_nfa=math.log10(arguments.max_nfa))
-    paths = (file.path, file.features, arguments.image0, arguments.image1, arguments.images)
-    inputs = tuple(make_absolute(path) for path in paths if path is not None)
-    folder = choose_destination(arguments.out, f"{file.path.stem}-groups", inputs)
-    names = {"matches.npz", "matches.json", "matches.png", "matches.html", *file.group_files}
-    check_not_over(folder, map(Path, inputs), names)
-    return GroupRun(file, inputs, folder, config, arguments)
-
-
-def _check_usage(arguments: Namespace) -> None:
+    """Check the usage, before anything is read, and choose the folder."""
     if (arguments.image0 is None) != (arguments.image1 is None):
         raise InputError("--image0 and --image1 must be given together")
     if arguments.image0 is not None and arguments.images is not None:
@@ -103,7 +85,23 @@ def _check_usage(arguments: Namespace) -> None:
         raise InputError("--masks covers all pairs; it can't be combined with --image0 and --image1")
     if arguments.image0 is None and arguments.images is None:
         rule = "requires the pictures: give --image0 and --image1, or --images for many pairs"
-        options.refuse(arguments, ("html", "warp"), rule)
+        refuse(arguments, ("html", "warp"), rule)
+    file = match_file(arguments.file, arguments.features)
+    if arguments.images is not None and not file.holds_many:
+        raise InputError(f"{file.path}: holds only one pair; give its pictures with --image0 and --image1")
+    if file.kind != "colmap":
+        rule = f"requires a COLMAP database, got {file.path.name}"
+        refuse(arguments, ("all_objects", "masks"), rule)
+    if arguments.masks is not None:
+        check_masks_folder(arguments.masks)
+    config = change_config(MatchConfig(), arguments)
+    config = config.with_settings(max_log_nfa=math.log10(arguments.max_nfa))
+    paths = (file.path, file.features, arguments.image0, arguments.image1, arguments.images)
+    inputs = tuple(make_absolute(path) for path in paths if path is not None)
+    folder = choose_destination(arguments.out, f"{file.path.stem}-groups", inputs)
+    names = {"matches.npz", "matches.json", "matches.png", "matches.html", *file.groups({})}
+    check_not_over(folder, map(Path, inputs), names)
+    return GroupRun(file, inputs, folder, config, arguments)
 
 
 def _group_one(run: GroupRun) -> int:
@@ -115,7 +113,7 @@ def _group_one(run: GroupRun) -> int:
     groups = run.file.groups({key: (pair, result.cluster)}, run.arguments.all_objects)
     _write_pair(run, run.folder, shown, result, pictures, groups)
     explained = [result.explain()] if run.arguments.explain else []
-    notes = hint_at_rejected(result, GROUP_HINTS)
+    notes = hint_at_rejected(result, list_hints(result, "group"))
     print_result(run.arguments, run.folder, [format_table(result), *explained], notes)
     return FOUND if result.objects else NONE_FOUND
 
@@ -124,7 +122,8 @@ def _group_many(run: GroupRun) -> int:
     labels: dict[Any, tuple[PairMatches, Ints]] = {}
     summaries: list[dict[str, Any]] = []
     taken: set[str] = set()
-    quiet = True if run.arguments.quiet else None
+    rows = [("objects", "kept", "matches", "pair")]
+    quiet = run.arguments.quiet or None
     for key, pair in tqdm(run.file.pairs(), disable=quiet, file=sys.stderr, unit=" pairs"):
         assert pair.names is not None  # files of many pairs have them
         folder = run.arguments.images
@@ -133,20 +132,18 @@ def _group_many(run: GroupRun) -> int:
         name = _choose_folder_name(pair.names, taken)
         _write_pair(run, run.folder / name, shown, result, pictures)
         labels[key] = pair, result.cluster
-        objects = [{"id": o.id, "matches": o.n_matches, "score": round(o.score, 4)} for o in result.objects]
         kept = int((result.cluster >= 0).sum())
+        objects = [{"id": o.id, "matches": o.n_matches, "score": round(o.score, 4)} for o in result.objects]
         numbers = {"matches": len(pair), "kept": kept, "objects": objects}
         summaries.append({"images": pair.names, "folder": name, **numbers})
+        names = "  ".join(map(make_printable, pair.names))
+        rows.append((str(len(objects)), str(kept), str(len(pair)), names))
     n_objects = sum(len(summary["objects"]) for summary in summaries)
     about = {"version": __version__, "inputs": run.inputs, "parameters": asdict(run.config)}
     groups = run.file.groups(labels, run.arguments.all_objects)
     write_files(run.folder, groups.items(), about | {"pairs": summaries, "objects": n_objects})
     if run.arguments.masks is not None:
         write_masks(run.arguments.masks, labels.values())
-    rows = [("objects", "kept", "matches", "pair")]
-    for one in summaries:
-        names = "  ".join(map(make_printable, one["images"]))
-        rows.append((str(len(one["objects"])), str(one["kept"]), str(one["matches"]), names))
     print_result(run.arguments, run.folder, align_columns(rows, left=(3,)))
     return FOUND if n_objects else NONE_FOUND
 
@@ -157,11 +154,16 @@ def _group(run: GroupRun, pair: PairMatches, pictures: Pictures) -> tuple[PairMa
     if run.file.holds_many and pair.names is not None:
         source += f"{' and '.join(pair.names)}: "
     shown = pair if pictures is None else turn_to_displayed(pair, pictures)
-    images: dict[str, Picture] = {}
-    if pictures is not None:
-        both = zip((shown.xy0, shown.xy1), pictures, strict=True)
-        if not sum(_warn_of_points_outside(source, xy, picture) for xy, picture in both):
-            images = {"image0": pictures[0], "image1": pictures[1]}
+    images = {f"image{k}": picture for k, picture in enumerate(pictures or ())}
+    for xy, picture in zip((shown.xy0, shown.xy1), pictures or (), strict=False):
+        outside = int(((xy < -1) | (xy > [picture.width, picture.height])).any(axis=1).sum())
+        if outside:
+            images = {}
+            print_warning(
+                f"{source}{outside} of {len(xy)} matches lie outside {picture.path} ({picture.width} x"
+                f" {picture.height}): was it matched at another size?"
+                " What lies between the matches is not looked at."
+            )
     try:
         with print_short_warnings():
             scored = shown.with_scores(scores_are) if (scores_are := run.arguments.scores_are) else shown
@@ -169,19 +171,6 @@ def _group(run: GroupRun, pair: PairMatches, pictures: Pictures) -> tuple[PairMa
     except InputError as error:
         raise InputError(f"{source}{error}") from None
     return shown, result
-
-
-def _warn_of_points_outside(source: str, xy: Floats, picture: Picture) -> bool:
-    """Warn if points (n, 2) lie outside a picture."""
-    outside = int(((xy < -1) | (xy > [picture.width, picture.height])).any(axis=1).sum())
-    if outside:
-        print(
-            f"gdl-match group: warning: {source}{outside} of {len(xy)} matches lie outside {picture.path}"
-            f" ({picture.width} x {picture.height}): was it matched at another size?"
-            " What lies between the matches is not looked at.",
-            file=sys.stderr,
-        )
-    return outside > 0
 
 
 def _choose_folder_name(names: Sequence[str], taken: set[str]) -> str:

@@ -4,13 +4,11 @@ import json
 import sys
 import warnings
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from matching.cli import arguments as options
+from matching.cli.arguments import MANY_PICTURES, LineParser
 from matching.cli.commands.collection import (
-    add_duplicate_options,
-    add_run_options,
     check_duplicate_options,
     prepare_run,
     read_listed_groups,
@@ -18,51 +16,43 @@ from matching.cli.commands.collection import (
     show_groups,
 )
 from matching.cli.console import make_printable, make_teller, warn_of_frames
-from matching.cli.destination import check_page
 from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND
 from matching.collection.kept_index._index import Added, add_pictures, find_candidates
 from matching.collection.kept_index._store import open_index
-from matching.collection.plan import list_pictures
+from matching.collection.plan import name_for_database
 from matching.collection.reports.html_report import write_groups_report
 from matching.collection.reports.query_results import (
     QueryResult,
     collect_results,
     summarise_query,
-    verify_candidates,
     verify_for_groups,
+    verify_pairs,
     write_query_page,
 )
 from matching.collection.watching import watch_folder
 from matching.errors import InputError
 from matching.interchange.hloc import retrieval_list
-from matching.objects.description import MatchedObject
 from matching.output.files import summarise_object
 from matching.output.folders import write_whole
 from matching.output.words import UNKNOWN, align_columns, count, describe_sameness, format_place
+from matching.pictures.formats import find_given
 from matching.pictures.names import exists, is_folder, make_absolute
 
 
-def make_parser() -> options.LineParser:
+def make_parser() -> LineParser:
     """Make the parser of the command."""
-    parser = options.LineParser.of_command("index")
+    parser = LineParser.of_command("index")
     commands = parser.add_subparsers(dest="command", required=True, metavar=" | ".join(COMMANDS))
-    for command, (_, text, jobs) in COMMANDS.items():
-        each = commands.add_parser(command, help=text, command=f"index-{command}")
-        group = each.groups["input and output"]
-        if command in N_MATCHED:
-            text = "match each picture with the N that share the most descriptors with it"
-            options.add_setting(group, "shortlist", options.count_setting(N_MATCHED[command], text))
-        if command == "groups":
-            add_duplicate_options(group)
-        add_run_options(each, jobs)
+    for command, (_, text, more) in COMMANDS.items():
+        files = *MANY_PICTURES, *more
+        commands.add_parser(command, help=text, command=f"index-{command}", files=files)
     return parser
 
 
 def run(arguments: Namespace) -> int:
     """Run the command."""
     prepare_run(arguments)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # those about odd pictures: what matters is recorded
+    with warnings.catch_warnings(action="ignore"):  # those about odd pictures: what matters is recorded
         return COMMANDS[arguments.command][0](arguments)
 
 
@@ -74,7 +64,7 @@ def _add(arguments: Namespace) -> int:
     warn_of_frames(added.paths)
     _tell_errors(added.errors)
     print(_describe_added(added))
-    if added.failed and not added.counts.indexed:
+    if added.errors and not added.counts.indexed:
         return BAD_INPUT
     return FOUND if added.counts.indexed else NONE_FOUND
 
@@ -88,15 +78,14 @@ def _describe_added(added: Added) -> str:
     counts = added.counts
     size = f", {counts.bytes / counts.indexed / 1000:.1f} kB a picture" if counts.indexed else ""
     return (
-        f"{count(added.indexed, 'picture')} added ({added.failed} failed), {added.removed} dropped;"
+        f"{count(len(added.paths), 'picture')} added ({len(added.errors)} failed), {added.removed} dropped;"
         f" the index has {count(counts.indexed, 'picture')} and takes {counts.bytes / 1e6:.1f} MB{size}"
     )
 
 
 def _watch(arguments: Namespace) -> int:
     tell = make_teller(arguments)
-    running = {**run_options(arguments), "jobs": arguments.jobs or 1}
-    where = arguments.index, arguments.folder
+    where, running = (arguments.index, arguments.folder), run_options(arguments, 1)
     watch = watch_folder(*where, thing=arguments.query, recursive=arguments.recursive, **running)
     for added, seen in watch:
         _tell_errors(added.errors)
@@ -108,39 +97,37 @@ def _watch(arguments: Namespace) -> int:
                 objects = [summarise_object(found) for found in pair.objects]
                 print(json.dumps({"picture": path, "objects": objects}), flush=True)
             elif pair.objects:
-                print(_describe_seen(path, pair.objects), flush=True)
+                best = max(pair.objects, key=lambda found: found.score)
+                centre, size, *_ = format_place(best)
+                print(
+                    f"{datetime.now().astimezone():%Y-%m-%dT%H:%M:%S}  {make_printable(path)}: seen around"
+                    f" {centre}, {size}, {best.n_matches} matches, {best.confidence or UNKNOWN}"
+                    f"{describe_sameness([best])}",
+                    flush=True,
+                )
     return FOUND  # not reached: a watch never ends
 
 
-def _describe_seen(path: str, objects: Sequence[MatchedObject]) -> str:
-    best = max(objects, key=lambda found: found.score)
-    centre, size, *_ = format_place(best)
-    return (
-        f"{datetime.now().astimezone():%Y-%m-%dT%H:%M:%S}  {make_printable(path)}: seen around {centre},"
-        f" {size}, {best.n_matches} matches, {best.confidence or UNKNOWN}" + describe_sameness([best])
-    )
-
-
 def _query(arguments: Namespace) -> int:
-    running = {**run_options(arguments), "jobs": arguments.jobs or 1}
+    tell, running = make_teller(arguments), run_options(arguments, 1)
     if (arguments.hloc_pairs is None) != (arguments.images is None):
         raise InputError("--hloc-pairs and --images must be given together")
     if arguments.hloc_pairs is not None and (arguments.db or arguments.json or arguments.html):
         reason = "because it matches nothing"
         raise InputError(f"--hloc-pairs can't be combined with --db, --json or --html, {reason}")
-    if arguments.html is not None:
-        check_page(arguments.html, "--html")
-    queries = _pictures(arguments)
-    candidates = find_candidates(arguments.index, queries, arguments.shortlist, **running)
+    candidates = find_candidates(arguments.index, _pictures(arguments), arguments.shortlist, **running)
+    pairs = [(query, path) for query, found in candidates.items() for path in found]
     if arguments.hloc_pairs is not None:
-        return _write_pairs(arguments, [(c.query, c.picture) for c in candidates])
-    with verify_candidates(candidates, db=arguments.db, **running) as db:
-        results = collect_results(db, queries, candidates)
+        write_whole(arguments.hloc_pairs, retrieval_list(pairs, make_absolute(arguments.images)))
+        tell(f"{count(len(pairs), 'pair')} written to {arguments.hloc_pairs}")
+        return FOUND if pairs else NONE_FOUND
+    with verify_pairs(pairs, db=arguments.db, **running) as db:
+        results = collect_results(db, candidates)
     if arguments.html is not None:
         write_query_page(results, arguments.html)
-        make_teller(arguments)(f"page written to {arguments.html}")
+        tell(f"page written to {arguments.html}")
     if arguments.db is not None:
-        make_teller(arguments)(f"matches written to {arguments.db}")
+        tell(f"matches written to {arguments.db}")
     if arguments.json:
         print(json.dumps({"queries": [summarise_query(result) for result in results]}, indent=1))
     else:
@@ -148,17 +135,9 @@ def _query(arguments: Namespace) -> int:
     return FOUND if any(result.pictures for result in results) else NONE_FOUND
 
 
-def _write_pairs(arguments: Namespace, pairs: Sequence[tuple[str, str]]) -> int:
-    write_whole(arguments.hloc_pairs, retrieval_list(pairs, make_absolute(arguments.images)))
-    make_teller(arguments)(f"{count(len(pairs), 'pair')} written to {arguments.hloc_pairs}")
-    return FOUND if pairs else NONE_FOUND
-
-
 def _groups(arguments: Namespace) -> int:
     check_duplicate_options(arguments)
     running = run_options(arguments)
-    if arguments.html is not None:
-        check_page(arguments.html, "--html")
     with open_index(arguments.index, running["config"]) as index:
         pictures = [path for path in index.indexed() if exists(path)]
     candidates = find_candidates(arguments.index, pictures, arguments.shortlist, **running)
@@ -188,19 +167,16 @@ def _show(results: Sequence[QueryResult]) -> None:
 
 
 def _pictures(arguments: Namespace, may_be_empty: bool = False) -> list[str]:
-    paths: list[str] = []
-    for path in arguments.pictures:
-        if not exists(path):
-            raise InputError(f"{path}: no such file or folder")
-        recursive = getattr(arguments, "recursive", False)
-        paths += list_pictures(path, recursive, may_be_empty=may_be_empty)
-    return list(dict.fromkeys(paths))
+    recursive = getattr(arguments, "recursive", False)
+    found = find_given(arguments.pictures, recursive, may_be_empty=may_be_empty)
+    return list(dict.fromkeys(map(name_for_database, found)))
 
 
-N_MATCHED = {"query": 10, "groups": 5}  # pictures with which each one is matched, by default
-COMMANDS = {  # the function of each, its help, and how many processes it has by default
-    "add": (_add, "add pictures", "one per processor"),
-    "query": (_query, "find pictures that share objects", "1"),
-    "groups": (_groups, "group pictures that show the same thing", "one per processor"),
-    "watch": (_watch, "add pictures that arrive in a folder", "1"),
+COMMANDS: dict[
+    str, tuple[Callable[[Namespace], int], str, tuple[str, ...]]
+] = {  # and files of further options
+    "add": (_add, "add pictures", ()),
+    "query": (_query, "find pictures that share objects", ()),
+    "groups": (_groups, "group pictures that show the same thing", ("duplicates",)),
+    "watch": (_watch, "add pictures that arrive in a folder", ()),
 }

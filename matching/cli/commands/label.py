@@ -6,8 +6,8 @@ import webbrowser
 from argparse import Namespace
 from contextlib import suppress
 
-from matching.cli import arguments as options
-from matching.cli.commands.collection import add_run_options, run_options
+from matching.cli.arguments import LineParser, add_every, add_names, add_setting
+from matching.cli.commands.collection import run_options
 from matching.cli.console import make_printable, make_teller, print_short_warnings, warn_of_frames
 from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND
 from matching.errors import InputError
@@ -22,17 +22,14 @@ from matching.settings import EVERY, MIN_SCORE
 DEFAULT_FORMAT = next(iter(FORMATS))
 
 
-def make_parser() -> options.LineParser:
+def make_parser() -> LineParser:
     """Make the parser of the command."""
-    parser = options.LineParser.of_command("label")
+    parser = LineParser.of_command("label", "run")
     files = parser.groups["input and output"]
-    options.add_every(files)
-    text = "mask of the first picture, white where the thing is; repeat it for the second picture, and so on"
-    options.add_path(files, "mask", "FILE", text, action="append", default=[])
+    add_every(files)
     text = f"formats of the labels, separated by commas: {', '.join(FORMATS)} (default: {DEFAULT_FORMAT})"
-    options.add_names(files, "format", FORMATS, text)
-    options.add_setting(files, "min_score", MIN_SCORE)
-    add_run_options(parser, "one per processor", may_be_cluster=False)
+    add_names(files, "format", FORMATS, text)
+    add_setting(files, "min_score", MIN_SCORE)
     return parser
 
 
@@ -44,8 +41,7 @@ def run(arguments: Namespace) -> int:
     forms = tuple(dict.fromkeys(arguments.format)) or (DEFAULT_FORMAT,)
     with print_short_warnings():
         references = read_references(arguments.references, arguments.mask, folder)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # those about odd pictures: what matters is recorded
+    with warnings.catch_warnings(action="ignore"):  # those about odd pictures: what matters is recorded
         labels = label_pictures(
             references,
             folder,
@@ -87,13 +83,13 @@ def _show(labels: Labels, arguments: Namespace) -> int:
     print("\n".join(align_columns(rows, left=(0,))))
     without = sum(not picture.places for picture in pictures)
     print(f"{count(len(pictures), 'picture')}, {without} without labels")
-    if labels.n_below:
-        below = f"a score below --min-score {labels.min_score:g}"
-        print(f"{count(labels.n_below, 'more label')} left out, with {below}")
-    if labels.n_different:
-        print(f"{count(labels.n_different, 'more place')} left out, which differ from their references")
-    if labels.n_parts and not arguments.review:
-        parts = f"{count(labels.n_parts, 'more place')} left out, which show only a part of their references"
+    left_out = labels.left_out
+    if n := left_out["below"]:
+        print(f"{count(n, 'more label')} left out, with a score below --min-score {labels.min_score:g}")
+    if n := left_out["different"]:
+        print(f"{count(n, 'more place')} left out, which differ from their references")
+    if (n := left_out["parts"]) and not arguments.review:
+        parts = f"{count(n, 'more place')} left out, which show only a part of their references"
         print(f"{parts}, such as a box without its background; --review offers them")
     make_teller(arguments)(f"written to {arguments.out}")
     if without < len(pictures):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from matching.cli.arguments import make_config, make_parser, refuse
+from matching.cli.arguments import find_method, make_config, refuse
 from matching.cli.console import (
     list_different,
     make_teller,
@@ -21,36 +21,49 @@ from matching.cli.console import (
 from matching.cli.destination import check_output, choose_destination, name_pair_folder, output_options
 from matching.cli.exits import FOUND, NONE_FOUND
 from matching.errors import InputError
-from matching.output import words
 from matching.output.export_formats import check_formats
-from matching.output.remedies import PAIR_HINTS
+from matching.output.remedies import list_hints
+from matching.output.words import (
+    count,
+    explain_nothing,
+    explain_rejected,
+    format_repeats,
+    format_table,
+    hint_at_rejected,
+    list_sizes,
+    may_look_harder,
+)
 from matching.pictures.names import is_folder, is_video, make_absolute
 from matching.settings import METHODS
 
 if TYPE_CHECKING:
     from matching.drivers.result import Result
-    from matching.grouping.methods import GroupMatches
     from matching.pictures.images import Picture
 
 
-def match_named(argv: Sequence[str], rivals: Mapping[str, GroupMatches]) -> int:
+def match_named(arguments: Namespace) -> int:
     """Match the pictures that the arguments name, and write the results."""
-    arguments = make_parser(rivals).parse_intermixed_args(argv)
     images = arguments.images
-    _check_videos(arguments)
-    if len(images) == 2 and is_video(images[1]):
+    has_video = len(images) == 2 and is_video(images[1])
+    for path in filter(is_video, images[:1] if has_video else images):
+        raise InputError(
+            f"{path}: the video must come second and last, after the picture of the thing to find"
+        )
+    if arguments.every is not None and not has_video:
+        raise InputError("--every requires a video")
+    if has_video:
         from matching.cli.commands.video import match_video
 
-        return match_video(arguments, rivals)
-    _check_usage(arguments, rivals)
+        return match_video(arguments)
+    _check_usage(arguments)
     if len(images) > 2 or (len(images) == 2 and is_folder(images[1])):
         from matching.cli.commands.many import match_many
 
-        return match_many(arguments, rivals)
-    return _match(arguments, rivals)
+        return match_many(arguments)
+    return _match(arguments)
 
 
-def _match(arguments: Namespace, rivals: Mapping[str, GroupMatches]) -> int:
+def _match(arguments: Namespace) -> int:
     """Match two pictures, or one with itself, and write the results."""
     config = make_config(arguments)  # which checks the settings before pictures are read
     pictures, others = _read_pictures(arguments)
@@ -64,7 +77,6 @@ def _match(arguments: Namespace, rivals: Mapping[str, GroupMatches]) -> int:
     for picture in pictures:
         tell(f"{picture.path}: {picture.width} x {picture.height}")
     from matching.drivers.pair import match_pair
-    from matching.grouping.methods import PAIR, Method
     from matching.searches.source import ImageSource
 
     with report_work(arguments):
@@ -74,11 +86,9 @@ def _match(arguments: Namespace, rivals: Mapping[str, GroupMatches]) -> int:
             result = find_repeats_in_picture(pictures[0], config)
         else:
             first, second = (ImageSource(picture, config) for picture in pictures)
-            rival = rivals.get(arguments.method)
-            result = match_pair(first, second, PAIR if rival is None else Method(group=rival))
+            result = match_pair(first, second, find_method(arguments))
     kept = int((result.cluster >= 0).sum())
-    candidates = words.count(len(result.cluster), "candidate")
-    tell(f"{candidates}, {kept} kept, {sum(result.timings.values()):.1f} s")
+    tell(f"{count(len(result.cluster), 'candidate')}, {kept} kept, {sum(result.timings.values()):.1f} s")
     from matching.output.files import write_results
 
     pair = pictures * (2 if result.is_single_picture else 1)
@@ -95,13 +105,14 @@ def _match(arguments: Namespace, rivals: Mapping[str, GroupMatches]) -> int:
 def _print(arguments: Namespace, folder: Path, pictures: Sequence[Picture], result: Result) -> None:
     """Print the result, and what to try if there is none; open the report if that is wanted."""
     stem = arguments.images[0].stem if arguments.images else "picture0"
-    table = words.format_repeats(result) if result.is_single_picture else words.format_table(result, stem)
-    explained = words.explain_rejected(result) if arguments.explain else []
+    table = format_repeats(result) if result.is_single_picture else format_table(result, stem)
+    explained = explain_rejected(result) if arguments.explain else []
     names = [picture.path for picture in pictures]
-    nothing = [*words.explain_nothing(result, names), *words.hint_at_rejected(result, PAIR_HINTS)]
-    lines = [table, *words.list_sizes(result, pictures), *explained]
+    hints = list_hints(result, "match")
+    nothing = [*explain_nothing(result, names), *hint_at_rejected(result, hints)]
+    lines = [table, *list_sizes(result, pictures), *explained]
     print_result(arguments, folder, lines, nothing)
-    if not result.is_single_picture and arguments.method in METHODS and words.may_look_harder(result):
+    if not result.is_single_picture and arguments.method in METHODS and may_look_harder(result):
         make_teller(arguments)(
             "were the pictures taken from very different directions? Try --view-synthesis, which also matches"
             " simulated views"
@@ -110,7 +121,7 @@ def _print(arguments: Namespace, folder: Path, pictures: Sequence[Picture], resu
         open_report(folder / "matches.html")
 
 
-def _check_usage(arguments: Namespace, rivals: Mapping[str, GroupMatches]) -> None:
+def _check_usage(arguments: Namespace) -> None:
     if arguments.demo:
         if arguments.images:
             raise InputError(f"--demo can't be combined with pictures, got {arguments.images[0]}")
@@ -125,20 +136,9 @@ def _check_usage(arguments: Namespace, rivals: Mapping[str, GroupMatches]) -> No
         raise InputError(f"{folder}: is a folder, not a picture; {meant}")
     elif _is_single(arguments):
         rule = f"requires two pictures, got only {arguments.images[0]}"
-        refuse(arguments, ("mask1", "export", "view_synthesis", "fail_if_different"), rule, rivals)
-    if arguments.view_synthesis and arguments.method in rivals:
+        refuse(arguments, ("mask1", "export", "view_synthesis", "fail_if_different"), rule, arguments.rivals)
+    if arguments.view_synthesis and arguments.method in arguments.rivals:
         raise InputError(f"--view-synthesis requires agdl, gdl-u or gdl, got --method {arguments.method}")
-
-
-def _check_videos(arguments: Namespace) -> None:
-    """Check that a video comes second, after the picture of one thing."""
-    images = arguments.images
-    for path in (path for k, path in enumerate(images) if (k != 1 or len(images) > 2) and is_video(path)):
-        raise InputError(
-            f"{path}: the video must come second and last, after the picture of the thing to find"
-        )
-    if arguments.every is not None and not (len(images) == 2 and is_video(images[1])):
-        raise InputError("--every requires a video")
 
 
 def _is_single(arguments: Namespace) -> bool:

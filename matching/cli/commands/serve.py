@@ -7,9 +7,8 @@ from contextlib import suppress
 from typing import Any
 
 from matching._common.optional import import_optional
-from matching.cli.arguments import LineParser, add_setting, count_setting
+from matching.cli.arguments import LineParser
 from matching.errors import InputError
-from matching.settings import Setting
 
 GRACE_SECONDS = 3  # for open connections when the server stops
 KEEP_ALIVE_SECONDS = 60  # of idle connections; after the 5 of uvicorn, a request may meet a closed one
@@ -17,13 +16,7 @@ KEEP_ALIVE_SECONDS = 60  # of idle connections; after the 5 of uvicorn, a reques
 
 def make_parser() -> LineParser:
     """Make the parser of the command."""
-    parser = LineParser.of_command("serve")
-    parser.add_argument(
-        "--host", default="127.0.0.1", metavar="HOST", help="address to listen on (default: 127.0.0.1)"
-    )
-    add_setting(parser, "port", Setting(8765, 0, 65535, symbol="PORT", text="port, 0 for any free one"))
-    add_setting(parser, "max_seconds", count_setting(120, "seconds a match may take"))
-    return parser
+    return LineParser.of_command("serve")
 
 
 def run(arguments: Namespace) -> int:
@@ -39,17 +32,16 @@ def run(arguments: Namespace) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends the server as Ctrl-C does
     waits: Any = {"timeout_graceful_shutdown": GRACE_SECONDS, "timeout_keep_alive": KEEP_ALIVE_SECONDS}
     config = uvicorn.Config(app, log_level="warning", **waits)
-    with _listen(arguments.host, arguments.port) as listening, suppress(KeyboardInterrupt):
+    host, port = arguments.host, arguments.port
+    try:  # before uvicorn does, which would end the process with several lines of log on failure
+        listening = socket.create_server(
+            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET
+        )
+    except (OSError, UnicodeError) as error:  # the latter for impossible names
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"--host {host} --port {port}: {reason}") from None
+    with listening, suppress(KeyboardInterrupt):
         host, port = listening.getsockname()[:2]
         print(f"http://{f'[{host}]' if ':' in host else host}:{port}/  (Ctrl-C ends it)", flush=True)
         uvicorn.Server(config).run([listening])
     return 0
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    """Listen before uvicorn does, which would end the process with several lines of log on failure."""
-    try:
-        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
-    except (OSError, UnicodeError) as error:  # the latter for impossible names
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"--host {host} --port {port}: {reason}") from None

@@ -2,7 +2,7 @@
 
 import sys
 from argparse import Namespace
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tqdm import tqdm
@@ -24,10 +24,11 @@ HEADER = (
 NOT_SEEN = "not seen"
 
 
-def match_video(arguments: Namespace, rivals: Collection[str]) -> int:
+def match_video(arguments: Namespace) -> int:
     """Look for the first picture in the video that the second argument names, and write the results."""
     thing, video = arguments.images
-    _check_usage(arguments, rivals)
+    refused = "mask1", "export", "warp", "crops", "explain", "fail_if_different"
+    refuse(arguments, refused, f"is only for pictures, got the video {video}", arguments.rivals)
     names = make_absolute(thing), make_absolute(video)
     folder = choose_destination(arguments.out, name_pair_folder(thing, video), names)
     check_not_over(folder, (thing, video, arguments.mask0), FILE_NAMES)
@@ -53,10 +54,10 @@ def format_appearances(result: VideoResult) -> str:
     )
     if not result.appearances:
         return f"{NOT_SEEN}\n{searched}"
-    rows = [HEADER, *(_format_appearance(found) for found in result.appearances)]
-    seen = f"seen in {len(result.sightings)}; each line describes its best frame"
-    video = f"in a video of {format_time(result.seconds)}"
-    return "\n".join([*align_columns(rows, left=(5,)), f"{searched}, {video}; {seen}"])
+    rows = [HEADER, *map(_format_appearance, result.appearances)]
+    video = f"in a video of {format_time(result.seconds)}; seen in {len(result.sightings)}"
+    last = f"{searched}, {video}; each line describes its best frame"
+    return "\n".join([*align_columns(rows, left=(5,)), last])
 
 
 def _format_appearance(found: Appearance) -> tuple[str, ...]:
@@ -70,7 +71,7 @@ def _format_appearance(found: Appearance) -> tuple[str, ...]:
 def _show_progress(arguments: Namespace) -> Iterator[Progress]:
     """Show progress on standard error, of the length that the header of the video states."""
     form = "{desc}: {n:.0f} of {total:.0f} s |{bar}| {elapsed}{postfix}"
-    with tqdm(disable=True if arguments.quiet else None, file=sys.stderr, bar_format=form) as bar:
+    with tqdm(disable=arguments.quiet or None, file=sys.stderr, bar_format=form) as bar:
 
         def tell(seconds: float, length: float, n_seen: int) -> None:
             bar.total = max(length, seconds)
@@ -79,8 +80,3 @@ def _show_progress(arguments: Namespace) -> Iterator[Progress]:
 
         bar.set_description(str(arguments.images[1].name), refresh=False)
         yield tell
-
-
-def _check_usage(arguments: Namespace, rivals: Collection[str]) -> None:
-    names = ("mask1", "export", "warp", "crops", "explain", "fail_if_different")
-    refuse(arguments, names, f"is only for pictures, got the video {arguments.images[1]}", rivals)

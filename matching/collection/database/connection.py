@@ -21,10 +21,11 @@ class Database:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._db = connection
+        self.execute, self.executemany = connection.execute, connection.executemany
 
     def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
         """Read all rows of a query."""
-        return self._db.execute(query, parameters).fetchall()
+        return self.execute(query, parameters).fetchall()
 
     def pages(self, query: str) -> Iterator[Any]:
         """Read the rows of a query page by page, so that others can be written meanwhile.
@@ -47,13 +48,9 @@ class Database:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Make changes together, or none of them."""
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
+        with self._db:
+            self.execute("BEGIN IMMEDIATE")
             yield
-            self._db.execute("COMMIT")
-        except BaseException:
-            self._db.rollback()
-            raise
 
     def make_tables(
         self, package: str, settings: Callable[[], Mapping[str, str]], restart: bool = False
@@ -65,10 +62,10 @@ class Database:
                     return  # another process was faster
                 definitions = files(package).joinpath("schema.sql").read_text("utf-8")
                 for kind, name in re.findall(r"CREATE (TABLE|VIEW) (\w+)", definitions)[::-1]:
-                    self._db.execute(f"DROP {kind} IF EXISTS {name}")
+                    self.execute(f"DROP {kind} IF EXISTS {name}")
                 for statement in definitions.split(";\n"):  # executescript would commit those before its own
-                    self._db.execute(statement)
-                self._db.executemany("INSERT INTO settings VALUES (?, ?)", settings().items())
+                    self.execute(statement)
+                self.executemany("INSERT INTO settings VALUES (?, ?)", settings().items())
 
 
 @contextmanager
@@ -83,7 +80,7 @@ def connect(path: Path, name: str, foreign: str) -> Iterator[sqlite3.Connection]
             connection.execute("PRAGMA foreign_keys = ON")
             yield connection
     except sqlite3.OperationalError as error:  # the disk is full, locked or gone
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        if getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
             raise InputError(
                 f"{name} is still locked by another process after {WAIT_SECONDS.get():g} s;"
                 " --wait SECONDS waits longer"

@@ -49,7 +49,7 @@ CREATE TABLE objects (
     transform TEXT NOT NULL,               -- JSON, 3 x 3; takes homogeneous pixels of image0 to image1
     transform_kind TEXT NOT NULL,          -- homography or affine
     transform_error REAL NOT NULL,         -- median distance, pixels of image1
-    transform_covariance TEXT NOT NULL,    -- JSON, 8 x 8, of its first entries row by row, the last being 1
+    transform_covariance TEXT,             -- JSON, 8 x 8, of its first entries row by row, the last being 1; or NULL
     outline0 TEXT NOT NULL,                -- JSON, [[x, y], ...], polygon in image0
     outline1 TEXT NOT NULL,                -- the same in image1
     same INTEGER,                          -- 1 if both show the same print, 0 if it differs; NULL if it can't be told

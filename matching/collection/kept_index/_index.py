@@ -4,41 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from matching.collection.backends import start_workers
 from matching.collection.kept_index._store import Counts, open_index
-from matching.collection.records import IndexedRecord
+from matching.collection.records import ImageRecord
 from matching.collection.retrieval._codes import encode_indexed
 from matching.collection.retrieval._shards import rank_pictures, split_in_batches
-from matching.collection.work import Settings, Source, explain_failure, explain_unreadable, get_described
-from matching.errors import InputError
+from matching.collection.work import Source, describe_file
 from matching.grouping.config import MatchConfig
 from matching.output.folders import compute_digest
 
+# for each query the pictures that share descriptors with it, the best first, and how many votes they have
+Candidates = dict[str, dict[str, int]]
 PICTURES_PER_SEGMENT = 256  # a killed run loses the work on at most this many
 
 
 @dataclass(frozen=True)
 class Added:
-    """The outcome of adding pictures; `paths` are those that were added."""
+    """The outcome of adding pictures."""
 
-    indexed: int
-    failed: int
+    paths: list[str]  # of those that were added
+    errors: list[str]  # of those that failed
     removed: int
-    errors: tuple[str, ...]
     counts: Counts
-    paths: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A picture of the index that shares descriptors with a query."""
-
-    query: str
-    picture: str
-    votes: int
 
 
 def add_pictures(
@@ -61,52 +52,33 @@ def add_pictures(
         index.update(paths, missing)
         indexed: list[int] = []
         errors: list[str] = []
-        done = workers.records(index_file, index.pending(), IndexedRecord, index.counts().pending, "pictures")
+        describe = partial(describe_file, encode=encode_indexed)
+        done = workers.records(describe, index.pending(), ImageRecord, index.counts().pending, "pictures")
         for records in split_in_batches(done, PICTURES_PER_SEGMENT):
             index.add(records)
             index.merge_small_segments()
             indexed += [record.id for record in records if record.error is None]
             errors += [record.error for record in records if record.error is not None]
-        counts, names = index.counts(), index.paths(indexed)
-        paths = tuple(sorted(names.values()))
-        return Added(len(indexed), len(errors), len(missing), tuple(errors), counts, paths)
-
-
-def index_file(number: int, path: str, settings: Settings) -> IndexedRecord:
-    """Describe a picture for an index."""
-    content = size = modified = None
-    try:
-        status = Path(path).stat()
-        size, modified = status.st_size, status.st_mtime_ns
-        content = compute_digest(path)
-        entries = encode_indexed(get_described(Source(path, content), settings), number)
-        return IndexedRecord(number, content, size, modified, entries)
-    except OSError:
-        reason = explain_unreadable(path)
-    except Exception as error:
-        reason = explain_failure(error)
-    return IndexedRecord(number, content, size, modified, error=reason)
+        added = sorted(index.paths(indexed).values())
+        return Added(added, errors, len(missing), index.counts())
 
 
 def find_candidates(
     folder: Path, queries: Sequence[str], n: int, config: MatchConfig = MatchConfig(), **running: Any
-) -> list[Candidate]:
+) -> Candidates:
     """Find the pictures of an index that share the most descriptors with each query.
 
     Pictures whose file no longer exists are not found. `running` is as for `add_pictures`.
     """
     with open_index(folder, config) as index, start_workers(config, **running) as workers:
-        queries = list(dict.fromkeys(queries))
         known = enumerate(map(index.number_of, queries))
         numbers = [-1 - k if number is None else number for k, number in known]
         sources = {k: Source(path, compute_digest(path)) for k, path in zip(numbers, queries, strict=True)}
-        for source in (source for source in sources.values() if source.content is None):
-            raise InputError(explain_unreadable(source.path))
         ranked = rank_pictures(numbers, index.shards(), sources, 2 * n, workers)
-        result = []
+        result: Candidates = {}
         for number, query in zip(numbers, queries, strict=True):
             best = ranked[number]
             paths = index.paths(k for k, _ in best)
             existing = [(paths[k], score) for k, score in best if k in paths and Path(paths[k]).exists()]
-            result += [Candidate(query, path, score) for path, score in existing[:n]]
+            result[query] = dict(existing[:n])
         return result

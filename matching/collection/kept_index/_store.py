@@ -8,6 +8,7 @@ its segment is merged with other small ones.
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,9 +22,15 @@ import numpy as np
 from matching._common.types import Array
 from matching.collection.database.connection import Database, connect
 from matching.collection.database.settings import check_settings
-from matching.collection.records import IndexedRecord
-from matching.collection.retrieval import _inverted
+from matching.collection.records import ImageRecord
 from matching.collection.retrieval._codes import ENTRY, check_indexed
+from matching.collection.retrieval._inverted import (
+    assign,
+    make_cells,
+    merge_lists,
+    open_segment,
+    write_segment,
+)
 from matching.collection.retrieval._shards import Shard
 from matching.errors import InputError
 from matching.grouping.config import MatchConfig
@@ -32,7 +39,7 @@ from matching.output.folders import compute_digest, remove_abandoned
 from matching.output.provenance import as_text, code_digest
 from matching.pictures.names import is_file
 
-FORMAT_VERSION = "8"
+FORMAT_VERSION = "9"
 DATABASE = "index.db"
 ABANDONED_SECONDS = 86400  # age at which a file to which nothing refers is deleted
 SEGMENTS_PER_MERGE = 8  # as many small segments are merged into one
@@ -73,7 +80,7 @@ def _settings(config: MatchConfig, has_cells: bool = False) -> dict[str, str]:
     """List the settings on which an index depends, with the centres of the cells when it is made."""
     made_with = {"working_pixels": config.first_pixels, "features": asdict(config.features)}
     code = as_text(code_digest())
-    cells = {"cells": _inverted.make_cells(config).tobytes().hex()} if has_cells else {}
+    cells = {"cells": make_cells(config).tobytes().hex()} if has_cells else {}
     return {"format": FORMAT_VERSION, "code": code, "features": as_text(made_with), **cells}
 
 
@@ -95,25 +102,27 @@ class KeptIndex(Database):
 
     def update(self, paths: Sequence[str], missing: Iterable[str] = ()) -> None:
         """Make new and changed pictures pending, and forget missing ones."""
-        query = "SELECT id, bytes, modified, sha256, status FROM pictures WHERE path = ?"
-        known = [(path, *row) for path in paths for row in self.rows(query, (path,))]
-        changed = [number for path, number, *row in known if _has_changed(path, *row)]
-        changed += [number for path in missing for number, *_ in self.rows(query, (path,))]
-        if not changed and {path for path, *_ in known} >= set(paths):
+        query = (
+            "SELECT id, path, bytes, modified, sha256, status FROM pictures"
+            " WHERE path IN (SELECT value FROM json_each(?))"
+        )
+        known, gone = (self.rows(query, (json.dumps([*some]),)) for some in (paths, missing))
+        rows = [(number,) for number, *file in known if _has_changed(*file)]
+        rows += [(number,) for number, *_ in gone]
+        if not rows and len(known) == len({*paths}):
             return
         with self.transaction():
-            rows = [(number,) for number in changed]
-            self._db.executemany(
+            self.executemany(
                 "INSERT OR IGNORE INTO dead SELECT segment, id FROM pictures"
                 " WHERE id = ? AND segment NOT NULL",
                 rows,
             )
-            self._db.executemany("DELETE FROM pictures WHERE id = ?", rows)
-            self._db.executemany("INSERT OR IGNORE INTO pictures (path) VALUES (?)", ((p,) for p in paths))
+            self.executemany("DELETE FROM pictures WHERE id = ?", rows)
+            self.executemany("INSERT OR IGNORE INTO pictures (path) VALUES (?)", ((p,) for p in paths))
 
     def missing(self, folder: str) -> list[str]:
         """List the pictures of a folder whose files no longer exist."""
-        inside = self._db.execute(
+        inside = self.execute(
             "SELECT path FROM pictures WHERE path > ? AND path < ?",
             (folder + os.sep, folder + chr(ord(os.sep) + 1)),
         )
@@ -123,7 +132,7 @@ class KeptIndex(Database):
         """Read the number and the path of each picture that is not described yet, page by page."""
         return self.pages("SELECT id, path FROM pictures WHERE status = 'pending' AND id")
 
-    def add(self, records: Sequence[IndexedRecord]) -> None:
+    def add(self, records: Sequence[ImageRecord]) -> None:
         """Add pictures that have been described, unless another process has added them.
 
         If the disk is full or can't be written, InputError is raised, and the index stays as it was.
@@ -131,25 +140,26 @@ class KeptIndex(Database):
         described = [record.entries for record in records if record.entries is not None]
         cells = self._cells()
         entries = np.concatenate([np.empty(0, ENTRY), *described])
-        name, size = self._new_segment(cells, entries, _inverted.assign(entries, cells))
+        name, size = self._new_segment(cells, entries, assign(entries, cells))
         with self.transaction():
-            self._db.execute("INSERT INTO segments VALUES (?, ?, ?)", (name, size, len(described)))
+            self.execute("INSERT INTO segments VALUES (?, ?)", (name, size))
             for record in records:
-                file = record.bytes, record.modified, record.content, record.error, record.id
                 n = None if record.entries is None else len(record.entries)
-                state = ("indexed", name, n) if record.error is None else ("failed", None, n)
-                updated = self._db.execute(
-                    "UPDATE pictures SET status = ?, segment = ?, n_entries = ?, bytes = ?, modified = ?,"
-                    " sha256 = ?, error = ? WHERE id = ? AND status = 'pending'",
-                    (*state, *file),
+                updated = self.execute(
+                    "UPDATE pictures SET status = iif(:error IS NULL, 'indexed', 'failed'),"
+                    " segment = iif(:error IS NULL, :segment, NULL), n_entries = :n, bytes = :bytes,"
+                    " modified = :modified, sha256 = :content, error = :error"
+                    " WHERE id = :id AND status = 'pending'",
+                    {**vars(record), "entries": None, "segment": name, "n": n},
                 )
                 if record.error is None and not updated.rowcount:
-                    self._db.execute("INSERT INTO dead VALUES (?, ?)", (name, record.id))
+                    self.execute("INSERT INTO dead VALUES (?, ?)", (name, record.id))
 
     def merge_small_segments(self) -> None:
         """Merge the small segments into one if there are SEGMENTS_PER_MERGE of them."""
-        query = "SELECT name FROM segments WHERE n_pictures < ? ORDER BY name"
-        names = [name for (name,) in self.rows(query, (MAX_SMALL_SEGMENT,))]
+        query = "SELECT name FROM segments LEFT JOIN pictures ON segment = name GROUP BY name"
+        small = self.rows(f"{query} HAVING count(id) < ? ORDER BY name", (MAX_SMALL_SEGMENT,))
+        names = [name for (name,) in small]
         if len(names) >= SEGMENTS_PER_MERGE:
             self._merge(names)
 
@@ -157,38 +167,30 @@ class KeptIndex(Database):
         """Merge segments; meanwhile other processes have to wait."""
         marks = ",".join("?" * len(names))
         with self.transaction():
-            shards = [shard for shard in self.shards() if Path(shard.path or "").name in names]
+            shards = [shard for shard in self.shards() if Path(shard.path).name in names]
             if len(shards) < len(names):
                 return  # another process has merged them
-            segments = [_inverted.open_segment(self.folder / name) for name in names]
-            living = _inverted.merge_lists(segments, [shard.dead for shard in shards])
+            segments = [open_segment(self.folder / name) for name in names]
+            living = merge_lists(segments, [shard.dead for shard in shards])
             merged, size = self._new_segment(self._cells(), *living)
-            self._db.execute("INSERT INTO segments VALUES (?, ?, 0)", (merged, size))
-            self._db.execute(f"UPDATE pictures SET segment = ? WHERE segment IN ({marks})", (merged, *names))
-            self._db.execute(f"DELETE FROM segments WHERE name IN ({marks})", names)
-            self._db.execute(
-                "UPDATE segments SET n_pictures = (SELECT count(*) FROM pictures WHERE segment = name)"
-                " WHERE name = ?",
-                (merged,),
-            )
+            self.execute("INSERT INTO segments VALUES (?, ?)", (merged, size))
+            self.execute(f"UPDATE pictures SET segment = ? WHERE segment IN ({marks})", (merged, *names))
+            self.execute(f"DELETE FROM segments WHERE name IN ({marks})", names)
         for name in names:
             with suppress(OSError):
                 (self.folder / name).unlink()
 
     def shards(self) -> list[Shard]:
         """List the segments with their dead pictures, by name."""
-        dead: dict[str, list[int]] = {}
-        for name, picture in self.rows("SELECT segment, picture FROM dead ORDER BY segment, picture"):
-            dead.setdefault(name, []).append(picture)
-        n, shards = self.counts().indexed, []
-        for (name,) in self.rows("SELECT name FROM segments ORDER BY name"):
-            shards.append(Shard(str(self.folder / name), n, (), tuple(dead.get(name, ()))))
-        return shards
+        n = self.counts().indexed
+        dead = "SELECT json_group_array(picture) FROM dead WHERE segment = name"
+        rows = self.rows(f"SELECT name, ({dead}) FROM segments ORDER BY name")
+        return [Shard(str(self.folder / name), n, tuple(json.loads(pictures))) for name, pictures in rows]
 
     def paths(self, numbers: Iterable[int]) -> dict[int, str]:
         """Map the numbers of pictures that are in the index to their paths."""
-        found = (self.rows("SELECT id, path FROM pictures WHERE id = ?", (n,)) for n in numbers)
-        return dict(row for rows in found for row in rows)
+        query = "SELECT id, path FROM pictures WHERE id IN (SELECT value FROM json_each(?))"
+        return dict(self.rows(query, (json.dumps([*numbers]),)))
 
     def indexed(self) -> list[str]:
         """List the pictures that can be found."""
@@ -211,7 +213,7 @@ class KeptIndex(Database):
     def _new_segment(self, cells: Array, entries: Array, lists: Array) -> tuple[str, int]:
         """Write a segment, and return its name and size."""
         name = f"{uuid4().hex}.seg"
-        return name, _inverted.write_segment(self.folder / name, cells, entries, lists)
+        return name, write_segment(self.folder / name, cells, entries, lists)
 
 
 def _has_changed(path: str, size: int | None, modified: int | None, content: str | None, status: str) -> bool:

@@ -10,8 +10,7 @@ CREATE TABLE settings (
 -- Files of the folder, each of which holds the entries of some pictures and never changes.
 CREATE TABLE segments (
     name TEXT PRIMARY KEY,
-    bytes INTEGER NOT NULL,
-    n_pictures INTEGER NOT NULL
+    bytes INTEGER NOT NULL
 ) WITHOUT ROWID;
 
 CREATE TABLE pictures (

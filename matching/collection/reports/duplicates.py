@@ -10,7 +10,6 @@ from matching.collection.database.store import Store
 from matching.collection.reports.groups import Link, look_up
 from matching.collection.reports.relations import MAX_EQUAL_RATIO
 
-KEPT = "largest", "oldest", "first"  # which of several equal pictures is kept, the first by default
 # What a picture that could go must not be beside the one that is kept: either exposure may show more.
 BETTER = {"in colour", "in another colour", "darker", "brighter", "sharper"}
 
@@ -31,14 +30,19 @@ def list_removable(store: Store, links: Iterable[Link], keep: str, never: Sequen
                 looks[each.image0][each.image1] = each.relation.compared.appearance
     sharper = {k: [sizes[j][1] for j in looks[k] if "sharper" in looks[k][j]] for k in looks}
     detail = {k: min([sizes[k][1], *sharper[k]]) for k in looks}
-    protected = {k for k in looks if _is_below(Path(sizes[k][0]), never)}
+    folders = [(folder.absolute(), folder.resolve()) for folder in never]  # also if links lead there
+    protected = {
+        k
+        for k, path in ((k, Path(sizes[k][0])) for k in looks)
+        if any(path.is_relative_to(there) or path.resolve().is_relative_to(real) for there, real in folders)
+    }
 
     def order(picture: int) -> tuple[float | str, ...]:
         path, _ = sizes[picture]
         n_bytes, changed = look_up(path)
         largest = -detail[picture], len(sharper[picture]), -n_bytes
-        first: dict[str, tuple[float, ...]] = {"largest": largest, "oldest": (changed,)}
-        return (picture not in protected, *first.get(keep, ()), path)
+        first = {"largest": largest, "oldest": (changed,), "first": ()}[keep]
+        return (picture not in protected, *first, path)
 
     kept: set[int] = set()
     removable: set[int] = set()
@@ -52,12 +56,3 @@ def list_removable(store: Store, links: Iterable[Link], keep: str, never: Sequen
                 if detail[k] <= bound and not BETTER.intersection(words) and k not in kept | protected
             }
     return sorted(sizes[k][0] for k in removable)
-
-
-def _is_below(path: Path, folders: Sequence[Path]) -> bool:
-    """Test whether a file lies below one of some folders, also if links lead there."""
-    return any(
-        one.is_relative_to(folder)
-        for given in folders
-        for one, folder in ((path, given.absolute()), (path.resolve(), given.resolve()))
-    )

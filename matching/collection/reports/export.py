@@ -39,7 +39,7 @@ def export(db: Path, folder: Path, kind: str) -> list[Path]:
     paths = [folder / f"{table}.{kind}" for table in TABLES]
     with open_store(db) as store, exported_files(folder, [path.name for path in paths]) as part:
         for path, query in zip(paths, TABLES.values(), strict=True):
-            write(part / path.name, store.cursor(query))
+            write(part / path.name, store.execute(query))
     return paths
 
 

@@ -5,9 +5,7 @@ extend over several pictures. In each pair, a keypoint has one partner: the one 
 distance.
 """
 
-import sqlite3
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from operator import itemgetter
 from pathlib import Path
@@ -20,26 +18,47 @@ from matching.collection.database.store import Store, open_store
 from matching.collection.reports.export import FOREIGN_FILE, exported_files
 from matching.errors import InputError
 from matching.interchange.two_views import MIN_NUM_INLIERS, epipolar_error
-from matching.output import exchange
+from matching.output.exchange import (
+    APPLICATION_ID,
+    MAX_ERROR,
+    MIN_EXPLAINED_SHARE,
+    WRITER_ATTRIBUTE,
+    WRITERS,
+    ExportedPair,
+    Geometry,
+    StoredImage,
+    TwoViews,
+    check_name,
+    require_h5py,
+    store_image,
+)
 from matching.output.export_formats import FORMATS
 from matching.pictures.decoding import read_orientation
 from matching.pictures.names import is_file, make_relative
+
+MATCHES = "SELECT object, score, x0, y0, x1, y1 FROM matches WHERE pair = ? ORDER BY score, candidate"
+# reads a picture by its number: as it is stored, and the places of its keypoints
+Read = Callable[[int], tuple[StoredImage, Array]]
 
 
 def export_for_sfm(db: Path, folder: Path, kind: str, static: bool = False) -> list[Path]:
     """Write all pictures and matches of a collection into a folder: all files, or none."""
     with open_store(db) as store:
-        collection = _Collection(store, kind, static)
+        rows = store.rows("SELECT id, path, width, height FROM images WHERE status = 'described' ORDER BY id")
+        names = make_relative(path for _, path, *_ in rows)
+        for name in names:
+            check_name(name, for_hloc=kind == "hloc")
+        files = {number: (name, *file) for name, (number, *file) in zip(names, rows, strict=True)}
+        read: Read = lru_cache(maxsize=512)(lambda number: _read_image(store, number, *files[number]))
         with exported_files(folder, FORMATS[kind].files) as part:
-            images = (collection.image(number)[0] for number in collection.names)
-            exchange.WRITERS[kind](part, images, collection.pairs())
+            WRITERS[kind](part, (read(number)[0] for number in files), _read_pairs(store, read, static))
     return [folder / name for name in FORMATS[kind].files]
 
 
 def check_sfm_replaceable(folder: Path, kind: str) -> None:
     """Check that an export is possible and replaces only earlier exports."""
     if kind == "hloc":
-        exchange.require_h5py()
+        require_h5py()
     for name in FORMATS[kind].files:
         path = folder / name
         if path.exists() and not _is_written_here(path):
@@ -52,94 +71,77 @@ def _is_written_here(path: Path) -> bool:
         return False
     try:
         if path.suffix == ".db":
-            address = f"{path.absolute().as_uri()}?mode=ro"  # the name may hold #, ? or %
-            with closing(sqlite3.connect(address, uri=True)) as database:
-                return bool(
-                    database.execute("PRAGMA application_id").fetchone() == (exchange.APPLICATION_ID,)
-                )
-        h5py = exchange.require_h5py()
+            with path.open("rb") as file:  # its application_id is in bytes 68 to 71
+                return file.read(72)[68:] == APPLICATION_ID.to_bytes(4, "big")
+        h5py = require_h5py()
         with h5py.File(path.with_name("matches.h5") if path.suffix == ".txt" else path) as file:
-            return bool(exchange.WRITER_ATTRIBUTE in file.attrs)
-    except (OSError, sqlite3.Error):
+            return bool(WRITER_ATTRIBUTE in file.attrs)
+    except OSError:
         return False
 
 
-class _Collection:
-    """Reads the pictures and pairs of an open Store in the form of the exports."""
+def _read_image(
+    store: Store, number: int, name: str, path: str, width: int, height: int
+) -> tuple[StoredImage, Array]:
+    """Read a picture as it is stored, and the distinct places of its matches, sorted, as numbers x + iy."""
+    query = (
+        "SELECT x0, y0 FROM matches JOIN pairs ON pairs.id = pair WHERE image0 = ?1 AND image1 != ?1"
+        " UNION"
+        " SELECT x1, y1 FROM matches JOIN pairs ON pairs.id = pair WHERE image1 = ?1 AND image0 != ?1"
+    )
+    places = np.unique(np.array(store.rows(query, (number,)), float).reshape(-1, 2) @ (1, 1j))
+    xy = np.column_stack([places.real, places.imag])
+    return store_image(name, read_orientation(path), width, height, xy), places
 
-    def __init__(self, store: Store, kind: str, static: bool) -> None:
-        self._store, self._only_static = store, static
-        rows = store.rows("SELECT id, path, width, height FROM images WHERE status = 'described' ORDER BY id")
-        self.names = dict(zip((row[0] for row in rows), make_relative(row[1] for row in rows), strict=True))
-        for name in self.names.values():
-            exchange.check_name(name, for_hloc=kind == "hloc")
-        self._files = {number: (path, width, height) for number, path, width, height in rows}
-        self.image = lru_cache(maxsize=512)(self._image)
 
-    def _places(self, number: int) -> Array:
-        """List the distinct places of the matches of a picture, sorted, as complex numbers x + iy."""
-        query = (
-            "SELECT x0, y0 FROM matches JOIN pairs ON pairs.id = pair WHERE image0 = ?1 AND image1 != ?1"
-            " UNION"
-            " SELECT x1, y1 FROM matches JOIN pairs ON pairs.id = pair WHERE image1 = ?1 AND image0 != ?1"
-        )
-        xy = np.array(self._store.rows(query, (number,)), float).reshape(-1, 2)
-        return np.unique(xy @ (1, 1j))
+def _read_pairs(store: Store, read: Read, only_static: bool) -> Iterator[ExportedPair]:
+    """Read the pairs that have matches, each in one direction only."""
+    seen: set[frozenset[int]] = set()
+    for pair, *both in store.execute(
+        "SELECT id, image0, image1 FROM pairs WHERE n_objects > 0 AND image0 != image1 ORDER BY id"
+    ):
+        if frozenset(both) not in seen:  # both directions of a pair have the same matches
+            seen.add(frozenset(both))
+            query = (
+                "SELECT object, score, x0, y0, x1, y1 FROM matches WHERE pair = ? ORDER BY score, candidate"
+            )
+            columns = np.array(store.rows(query, (pair,)))
+            ends = sorted(zip(both, (columns[:, 2:4], columns[:, 4:]), strict=True), key=itemgetter(0))
+            images = [read(number) for number, _ in ends]
+            at = [
+                np.searchsorted(image[1], xy @ (1, 1j)) for image, (_, xy) in zip(images, ends, strict=True)
+            ]
+            exported = _choose_matches(images[0][0], images[1][0], np.column_stack(at), columns, only_static)
+            if len(exported.matches):
+                yield exported
 
-    def _image(self, number: int) -> tuple[exchange.StoredImage, Array]:
-        """Read a picture as it is stored, and the places of its keypoints as `_places` lists them."""
-        path, width, height = self._files[number]
-        places = self._places(number)
-        xy = np.column_stack([places.real, places.imag])
-        stored = exchange.store_image(self.names[number], read_orientation(path), width, height, xy)
-        return stored, places
 
-    def pairs(self) -> Iterator[exchange.ExportedPair]:
-        """Read the pairs that have matches, each in one direction only."""
-        seen: set[frozenset[int]] = set()
-        for pair, image0, image1 in self._store.cursor(
-            "SELECT id, image0, image1 FROM pairs WHERE n_objects > 0 AND image0 != image1 ORDER BY id"
-        ):
-            if {image0, image1} not in seen:  # both directions of a pair have the same matches
-                seen.add(frozenset((image0, image1)))
-                exported = self._pair(pair, image0, image1)
-                if len(exported.matches):
-                    yield exported
+def _choose_matches(
+    image0: StoredImage,
+    image1: StoredImage,
+    matches: Ints,
+    columns: Floats,
+    only_static: bool,
+) -> ExportedPair:
+    """Choose the matches of a pair (n, 2), the best first, one for each keypoint; columns: object, score, ...
 
-    def _pair(self, pair: int, image0: int, image1: int) -> exchange.ExportedPair:
-        """Read the matches of a pair, one for each keypoint, the best first.
-
-        Those that one motion explains are verified, or all if there is none.
-        """
-        rows = self._store.rows("SELECT object, score, x0, y0, x1, y1 FROM matches WHERE pair = ?", (pair,))
-        columns = np.array(rows)
-        columns = columns[np.argsort(columns[:, 1], kind="stable")]  # the best first
-        ends = zip((image0, image1), (columns[:, 2:4], columns[:, 4:]), strict=True)
-        images, rows_of = zip(
-            *(self._find_rows(*end) for end in sorted(ends, key=itemgetter(0))), strict=True
-        )
-        matches = np.column_stack(rows_of)
-        first = _one_to_one(*rows_of)
-        matches = matches[first]
-        xy0, xy1 = (image.keypoints[at] + 0.5 for image, at in zip(images, matches.T, strict=True))
-        fundamental, is_static = static_matches(xy0, xy1, columns[first, 0])
-        kept = is_static if self._only_static else np.ones(len(matches), bool)
-        views, is_verified = exchange.TwoViews(exchange.Geometry.MULTIPLE), kept
-        if fundamental is not None and is_static[kept].mean() >= exchange.MIN_EXPLAINED_SHARE:
-            views = exchange.TwoViews(exchange.Geometry.UNCALIBRATED, fundamental)
-            is_verified = is_static
-        return exchange.ExportedPair(
-            (images[0], images[1]),
-            matches[kept],
-            columns[first, 1][kept],
-            views if is_verified.sum() >= MIN_NUM_INLIERS else None,
-            matches[is_verified],
-        )
-
-    def _find_rows(self, number: int, xy: Floats) -> tuple[exchange.StoredImage, Ints]:
-        """Find the keypoints (n,) of a picture at places (n, 2)."""
-        image, places = self.image(number)
-        return image, np.searchsorted(places, xy @ (1, 1j))
+    Those that one motion explains are verified, or all if there is none.
+    """
+    first = _one_to_one(matches)
+    matches, columns = matches[first], columns[first]
+    xy0, xy1 = image0.keypoints[matches[:, 0]] + 0.5, image1.keypoints[matches[:, 1]] + 0.5
+    fundamental, is_static = static_matches(xy0, xy1, columns[:, 0])
+    kept = is_static if only_static else np.ones(len(matches), bool)
+    views, is_verified = TwoViews(Geometry.MULTIPLE), kept
+    if fundamental is not None and is_static[kept].mean() >= MIN_EXPLAINED_SHARE:
+        views, is_verified = TwoViews(Geometry.UNCALIBRATED, fundamental), is_static
+    return ExportedPair(
+        (image0, image1),
+        matches[kept],
+        columns[kept, 1],
+        views if is_verified.sum() >= MIN_NUM_INLIERS else None,
+        matches[is_verified],
+    )
 
 
 def static_matches(xy0: Array, xy1: Array, object_: Array) -> tuple[Array | None, Bools]:
@@ -147,21 +149,21 @@ def static_matches(xy0: Array, xy1: Array, object_: Array) -> tuple[Array | None
 
     Matches of an object of which the matrix explains less than half count as moving, not as explained.
     """
-    fundamental, _ = opencv.fit_fundamental(xy0, xy1, exchange.MAX_ERROR)
+    fundamental, _ = opencv.fit_fundamental(xy0, xy1, MAX_ERROR)
     if fundamental is None:
         return None, np.zeros(len(xy0), bool)
-    explained = epipolar_error(fundamental, xy0, xy1) <= exchange.MAX_ERROR
+    explained = epipolar_error(fundamental, xy0, xy1) <= MAX_ERROR
     _, which = np.unique(object_, return_inverse=True)
     moved = np.bincount(which, explained) < 0.5 * np.bincount(which)
     return fundamental, explained & ~moved[which]
 
 
-def _one_to_one(at0: Array, at1: Array) -> Ints:
-    """Rows of those matches, given the best first, that share no keypoint with an earlier chosen one."""
+def _one_to_one(matches: Ints) -> Ints:
+    """Rows of those matches (n, 2), the best first, that share no keypoint with an earlier chosen one."""
     used0: set[int] = set()
     used1: set[int] = set()
     rows: list[int] = []
-    for row, (a, b) in enumerate(zip(at0.tolist(), at1.tolist(), strict=True)):
+    for row, (a, b) in enumerate(matches.tolist()):
         if a not in used0 and b not in used1:
             used0.add(a)
             used1.add(b)

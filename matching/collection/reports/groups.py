@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -12,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import shapely
-from shapely import Polygon
 
 from matching._common.components import find_components
 from matching._common.types import Array, Floats
@@ -59,7 +59,6 @@ class Link:
     relation: Relation  # of image0 to image1
     score: float  # of the best object
     n_matches: int  # of all objects
-    covered: float = 1.0  # share of a picture within the outlines, the smaller of the two shares
 
     @property
     def is_strong(self) -> bool:
@@ -117,7 +116,7 @@ def format_groups_csv(groups: Iterable[Group]) -> bytes:
 
 def find_links(store: Store) -> Iterator[Link]:
     """Find the pairs of pictures with objects in common; the files are read, and what they show compared."""
-    rows = store.cursor(
+    rows = store.execute(
         "SELECT pairs.id, image0, image1, score, n_matches, a.path, b.path,"
         f" a.width, a.height, b.width, b.height FROM {PAIRS_WITH_IMAGES}"
         " WHERE n_objects > 0 AND image0 != image1 ORDER BY pairs.id"
@@ -130,21 +129,19 @@ def find_links(store: Store) -> Iterator[Link]:
         objects = sorted(read_objects(store, pair), key=lambda o: -o.n_matches)
         motion = fit_motion(matches[:, 1:3], matches[:, 3:], objects[0].transform, size0, size1)
         relation = UNMEASURED if motion is None else find_relation(motion, size0, size1)
-        outlines = _list_outlines(objects)
-        covered = _find_covered(outlines, (size0, size1))
         picture0, picture1 = read(path0), read(path1)
         if picture0 is None or picture1 is None:
             relation = UNMEASURED
         elif motion is not None and relation.is_measured:
             relation = check_made(relation, picture0.rgb, picture1.rgb, motion)
         if not relation.is_measured:  # the motion of one thing says nothing of the rest of the pictures
-            share0, share1 = map(_measure_union, outlines, (size0, size1))
+            share0, share1 = _measure_shares(objects, size0, size1)
             relation = replace(relation, kind="same thing", share0=share0, share1=share1)
-            if covered < MIN_PICTURE_SHARE:
+            if min(share0, share1) < MIN_PICTURE_SHARE:
                 relation = replace(relation, kind="shares a part")
             elif picture0 is not None and picture1 is not None:
                 relation = _find_shown(relation, objects, matches, picture0.rgb, picture1.rgb)
-        yield Link(image0, image1, relation, score, n, covered)
+        yield Link(image0, image1, relation, score, n)
 
 
 def _find_shown(
@@ -163,25 +160,20 @@ def _find_shown(
     return replace(relation, kind="shares a part")
 
 
-def _list_outlines(objects: Sequence[MatchedObject]) -> list[list[Polygon]]:
-    """List the outlines of objects in each of both pictures."""
-    return [[Polygon(o.outline0) for o in objects], [Polygon(o.outline1) for o in objects]]
+def _measure_shares(
+    objects: Iterable[MatchedObject], size0: Sequence[int], size1: Sequence[int]
+) -> tuple[float, float]:
+    """Measure the share of each picture that the outlines of a pair's objects cover together."""
+    outlines = zip(*((o.outline0, o.outline1) for o in objects), strict=True)
+    share0, share1 = map(_measure_union, outlines, (size0, size1))
+    return share0, share1
 
 
-def _measure_union(outlines: Sequence[Polygon], size: Sequence[int]) -> float:
-    """Measure the share of a picture that outlines cover together."""
+def _measure_union(outlines: Sequence[Floats], size: Sequence[int]) -> float:
+    """Measure the share of a picture that outlines (k, 2) cover together."""
     picture = shapely.box(-0.5, -0.5, size[0] - 0.5, size[1] - 0.5)
-    covered = shapely.union_all(shapely.make_valid(outlines)).intersection(picture)
-    return float(covered.area / picture.area)
-
-
-def _find_covered(outlines: Sequence[Sequence[Polygon]], sizes: Sequence[Sequence[int]]) -> float:
-    """Measure the share of each picture within the outlines of a pair's objects; return the smaller one."""
-    shares = (
-        sum(outline.area for outline in polygons) / math.prod(size)
-        for polygons, size in zip(outlines, sizes, strict=True)
-    )
-    return float(min(shares))
+    union = shapely.union_all(shapely.make_valid([shapely.Polygon(one) for one in outlines]))
+    return float(union.intersection(picture).area / picture.area)
 
 
 def find_joined(store: Store, pairs: Container[tuple[str, str]]) -> dict[str, str]:
@@ -197,8 +189,7 @@ def find_joined(store: Store, pairs: Container[tuple[str, str]]) -> dict[str, st
         (path0, path1)
         for pair, path0, path1, *numbers in rows
         if (min(path0, path1), max(path0, path1)) in pairs
-        and _find_covered(_list_outlines(read_objects(store, pair)), (numbers[:2], numbers[2:]))
-        >= MIN_PICTURE_SHARE
+        and min(_measure_shares(read_objects(store, pair), numbers[:2], numbers[2:])) >= MIN_PICTURE_SHARE
     ]
     if not joined:
         return {}
@@ -229,10 +220,10 @@ def _grow_groups(links: Sequence[Link], paths: Mapping[int, str]) -> Iterator[Gr
 
     Every further picture is reached from an earlier one by the best link (Prim's algorithm).
     """
-    links_of: dict[int, list[Link]] = {}
+    links_of = defaultdict[int, list[Link]](list)
     for link in links:
         for number in (link.image0, link.image1):
-            links_of.setdefault(number, []).append(link)
+            links_of[number].append(link)
     reached: set[int] = set()
     for first in (number for number in paths if number not in reached):
         reached.add(first)

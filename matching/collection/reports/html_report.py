@@ -1,5 +1,6 @@
 """The pages of a collection: its pairs with objects, the best first, or its groups of pictures."""
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -26,47 +27,35 @@ def write_collection_report(db: str | Path, path: str | Path, max_pairs: int) ->
     """Write a page about a database to a file, completely or not at all."""
     with open_store(db) as store:
         rows = store.rows(
-            "SELECT id, image0, image1, score, n_objects, n_matches, n_candidates FROM pairs"
+            "SELECT id, image0, image1, score, n_objects, n_matches FROM pairs"
             " WHERE n_objects > 0 ORDER BY rank DESC, id LIMIT ?",
             (max_pairs,),
         )
-        numbers = sorted({number for row in rows for number in row[1:3]})
-        images = {
-            number: store.rows("SELECT path, sha256, width, height FROM images WHERE id = ?", (number,))[0]
-            for number in numbers
-        }
-        names = dict(zip(images, make_relative(row[0] for row in images.values()), strict=True))
+        numbers = sorted({number for _, *both, _, _, _ in rows for number in both})
+        query = "SELECT id, path, width, height FROM images WHERE id IN (SELECT value FROM json_each(?))"
+        listed = store.rows(f"{query} ORDER BY id", (json.dumps(numbers),))
+        names = make_relative(path for _, path, *_ in listed)
+        images = {number: (name, *row) for name, (number, *row) in zip(names, listed, strict=True)}
         pairs = [_pair_data(store, row) for row in rows]
         page = render(
             "collection.html",
-            {"pictures": _pictures(images, names), "pairs": pairs},
+            {"pictures": _pictures(images), "pairs": pairs},
             name=Path(db).name,
-            pairs=[_card(row, images, names, pair) for row, pair in zip(rows, pairs, strict=True)],
+            pairs=[_card(row, images, pair) for row, pair in zip(rows, pairs, strict=True)],
             failed=store.rows("SELECT path, error FROM images WHERE status = 'failed' ORDER BY id"),
-            **_counts(store),
+            n_pending=store.value("SELECT count(*) FROM pairs WHERE status = 'pending'"),
+            **{f"n_{name}": n for name, n in store.counts().items()},
         )
     write_page(Path(path), page)
 
 
-def _counts(store: Store) -> dict[str, int]:
-    """Count the pictures, pairs and objects of a database, by the names that the page uses."""
-    names = ("n_images", "n_pairs", "n_with_objects", "n_objects", "n_pending")
-    (values,) = store.rows(
-        "SELECT (SELECT count(*) FROM images), count(*), total(n_objects > 0), total(n_objects),"
-        " total(status = 'pending') FROM pairs"
-    )
-    return dict(zip(names, map(int, values), strict=True))
-
-
-def _card(
-    row: Row, images: Mapping[int, Row], names: Mapping[int, str], pair: Mapping[str, Any]
-) -> dict[str, Any]:
+def _card(row: Row, images: Mapping[int, Row], pair: Mapping[str, Any]) -> dict[str, Any]:
     """Make the values of the card of a pair."""
-    _, image0, image1, score, n_objects, n_matches, _ = row
-    ratios = (min(max(images[k][2] / images[k][3], 0.5), 2) for k in (image0, image1))
+    _, *both, score, n_objects, n_matches = row
+    ratios = (min(max(images[k][2] / images[k][3], 0.5), 2) for k in both)
     return {
         "columns": " ".join(f"{ratio:.2f}fr" for ratio in ratios),
-        "names": (names[image0], names[image1]),
+        "names": [images[k][0] for k in both],
         "score": score,
         "n_objects": n_objects,
         "n_differing": sum(bool(found["differences"]) for found in pair["objects"]),
@@ -74,35 +63,29 @@ def _card(
     }
 
 
-def _pictures(images: Mapping[int, Row], names: Mapping[int, str]) -> dict[int, dict[str, Any]]:
+def _pictures(images: Mapping[int, Row]) -> dict[int, dict[str, Any]]:
     """Embed the pictures of a page, reduced so far that the page does not become too large."""
     sizes = [image[-2:] for image in images.values()]
     pixels = sum(w * h * min(MAX_PICTURE_SIDE / max(w, h), 1) ** 2 for w, h in sizes)
     factor = min(math.sqrt(MAX_EMBEDDED_PIXELS / max(pixels, 1)), 1)
     side = max(int(MAX_PICTURE_SIDE * factor), MIN_PICTURE_SIDE)
     return {
-        number: {**embed_file(path, names[number], side), "width": width, "height": height}
-        for number, (path, _, width, height) in images.items()
+        number: {**embed_file(path, name, side), "width": width, "height": height}
+        for number, (name, path, width, height) in images.items()
     }
 
 
 def _pair_data(store: Store, row: Row) -> dict[str, Any]:
     """Make the data of a pair, which the script of the page draws."""
-    number, image0, image1, *_ = row
-    columns = np.array(
-        store.rows(
-            "SELECT candidate, object, x0, y0, x1, y1, score FROM matches WHERE pair = ? ORDER BY candidate",
-            (number,),
-        )
-    )
-    xy0, xy1, score = columns[:, 2:4], columns[:, 4:6], columns[:, 6]
-    cluster = columns[:, 1].astype(int)
-    objects = read_objects(store, number)
-    candidates, rows = candidates_data(xy0, xy1, cluster, score, 0)
+    number, *both, _, _, _ = row
+    query = "SELECT object, score, x0, y0, x1, y1 FROM matches WHERE pair = ? ORDER BY candidate"
+    columns = np.array(store.rows(query, (number,)))
+    cluster, xy0 = columns[:, 0].astype(int), columns[:, 2:4]
+    candidates, rows = candidates_data(xy0, columns[:, 4:], cluster, columns[:, 1], 0)
     return {
         "pair": number,
-        "images": [image0, image1],
-        "objects": objects_data(objects, cluster[rows], xy0[rows]),
+        "images": both,
+        "objects": objects_data(read_objects(store, number), cluster[rows], xy0[rows]),
         "candidates": candidates,
         "n_rejected": 0,
     }
@@ -139,15 +122,12 @@ def write_groups_report(
 
 def describe_link(member: Member) -> str:
     """Describe a picture's link in words."""
-    link = member.link
-    if link is None:
+    if (link := member.link) is None:
         return ""
-    matches = f"{link.n_matches} matches"
-    if not link.relation.is_measured:
-        return matches
-    relation = link.relation
-    motion = Motion(np.zeros(2), relation.turn, relation.scale, relation.mirrored, relation.share0)
-    words = f"{relation.share0:.0%} of it", motion.words, relation.verdict, matches
+    words = [f"{link.n_matches} matches"]
+    if (relation := link.relation).is_measured:
+        motion = Motion(np.zeros(2), relation.turn, relation.scale, relation.mirrored, relation.share0)
+        words = [f"{relation.share0:.0%} of it", motion.words, relation.verdict, *words]
     return ", ".join(filter(None, words))
 
 

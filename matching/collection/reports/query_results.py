@@ -3,13 +3,13 @@
 import tempfile
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from matching.collection.database.store import PAIRS_WITH_IMAGES, open_store, read_objects
-from matching.collection.kept_index._index import Candidate
-from matching.collection.plan import Plan
+from matching.collection.kept_index._index import Candidates
+from matching.collection.plan import Pair, plan_pairs
 from matching.collection.reports.groups import find_joined
 from matching.collection.run import match_collection
 from matching.errors import InputError
@@ -30,9 +30,9 @@ class FoundPicture:
 
     path: str
     votes: int
-    rank: float
-    score: float
-    objects: tuple[MatchedObject, ...]  # picture 0 is the query
+    rank: float  # of the object that ranks highest
+    score: float  # of the best object
+    objects: list[MatchedObject]  # picture 0 is the query
 
 
 @dataclass(frozen=True)
@@ -40,61 +40,48 @@ class QueryResult:
     """The pictures that share objects with a query, the highest rank first."""
 
     query: str
-    pictures: tuple[FoundPicture, ...]
-    failed: tuple[tuple[str, str], ...]  # pictures that can't be used, and why
+    pictures: list[FoundPicture] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)  # pictures that can't be used, and why
 
 
 @contextmanager
-def verify_candidates(
-    candidates: Sequence[Candidate], *, db: Path | None = None, **running: Any
-) -> Iterator[Path]:
-    """Match each query with its candidates in a collection's database, by default a temporary one.
+def verify_pairs(pairs: Sequence[Pair], *, db: Path | None = None, **running: Any) -> Iterator[Path]:
+    """Match pairs of pictures in a collection's database, by default a temporary one.
 
     `running` is as for `match_collection`.
     """
-    rows = {path: k for k, path in enumerate(sorted({p for c in candidates for p in (c.query, c.picture)}))}
-    pairs = [(rows[c.query], rows[c.picture]) for c in candidates]
     with tempfile.TemporaryDirectory() as folder:
         path = db or Path(folder) / "query.db"
-        plan = Plan(tuple(rows), tuple(dict.fromkeys(pairs)))
-        match_collection(plan, path, **{"jobs": 1, **running})
+        match_collection(plan_pairs(pairs), path, **{"jobs": 1, **running})
         yield path
 
 
 @contextmanager
-def verify_for_groups(
-    candidates: Sequence[Candidate], *, db: Path | None = None, **running: Any
-) -> Iterator[Path]:
+def verify_for_groups(candidates: Candidates, *, db: Path | None = None, **running: Any) -> Iterator[Path]:
     """Match each picture with its candidates, the best first, but only while they may join it to a group.
 
     In each round, every picture is matched with its best candidate that is outside its group. After two
     candidates that did not join its group, a picture takes part no more, because the others share even less
     with it. Each pair is matched once, in an order that does not depend on the index.
     """
-    waiting: dict[str, list[tuple[str, str]]] = {}
-    for candidate in candidates:
-        pair = min(candidate.query, candidate.picture), max(candidate.query, candidate.picture)
-        waiting.setdefault(candidate.query, []).append(pair)
+    waiting = [[(min(q, path), max(q, path)) for path in found] for q, found in candidates.items()]
     with tempfile.TemporaryDirectory() as folder:
         path = db or Path(folder) / "groups.db"
         group: dict[str, str] = {}  # picture -> the first picture of its group
-        matched: set[tuple[str, str]] = set()
+        matched: set[Pair] = set()
         while True:
-            chosen = {pair for pairs in waiting.values() for pair in _choose_next(pairs, matched, group)}
-            if matched and not chosen:
-                break
-            matched |= chosen
-            found = verify_candidates([Candidate(*pair, 0) for pair in sorted(chosen)], db=path, **running)
-            with found, open_store(path) as store:
-                group = find_joined(store, matched)  # without later pairs of a stopped run
+            chosen = {pair for pairs in waiting for pair in _choose_next(pairs, matched, group)}
+            if chosen or not matched:  # the database is made, even if there are no pairs
+                matched |= chosen
+                found = verify_pairs(sorted(chosen), db=path, **running)
+                with found, open_store(path) as store:
+                    group = find_joined(store, matched)  # without later pairs of a stopped run
             if not chosen:
                 break
         yield path
 
 
-def _choose_next(
-    pairs: Sequence[tuple[str, str]], matched: Container[tuple[str, str]], group: Mapping[str, str]
-) -> list[tuple[str, str]]:
+def _choose_next(pairs: Sequence[Pair], matched: Container[Pair], group: Mapping[str, str]) -> list[Pair]:
     """Choose the next pair of a picture to match; none if the others can't or need not join it to a group."""
     unjoined = [pair for pair in pairs if group.get(pair[0], pair[0]) != group.get(pair[1], pair[1])]
     if sum(pair in matched for pair in unjoined) >= MAX_STRANGERS:
@@ -102,27 +89,25 @@ def _choose_next(
     return [pair for pair in unjoined if pair not in matched][:1]
 
 
-def collect_results(db: Path, queries: Sequence[str], candidates: Sequence[Candidate]) -> list[QueryResult]:
+def collect_results(db: Path, candidates: Candidates) -> list[QueryResult]:
     """Collect the results of queries from a database."""
     results = []
     with open_store(db) as store:
-        for query in queries:
-            pictures: list[FoundPicture] = []
-            failed: list[tuple[str, str]] = []
-            for candidate in (candidate for candidate in candidates if candidate.query == query):
+        for query, found in candidates.items():
+            result = QueryResult(query)
+            for path, votes in found.items():
                 rows = store.rows(
                     "SELECT pairs.id, pairs.rank, pairs.score, pairs.error"
                     f" FROM {PAIRS_WITH_IMAGES} WHERE a.path = ? AND b.path = ?",
-                    (query, candidate.picture),
+                    (query, path),
                 )
                 for pair, rank, score, error in rows:
                     if error is not None:
-                        failed.append((candidate.picture, error.strip().splitlines()[-1]))
-                    elif objects := tuple(read_objects(store, pair)):
-                        found = FoundPicture(candidate.picture, candidate.votes, rank, score, objects)
-                        pictures.append(found)
-            pictures.sort(key=lambda p: (-p.rank, p.path))
-            results.append(QueryResult(query, tuple(pictures), tuple(failed)))
+                        result.failed[path] = error.strip().splitlines()[-1]
+                    elif objects := read_objects(store, pair):
+                        result.pictures.append(FoundPicture(path, votes, rank, score, objects))
+            result.pictures.sort(key=lambda p: (-p.rank, p.path))
+            results.append(result)
     return results
 
 
@@ -132,30 +117,26 @@ def write_query_page(results: Sequence[QueryResult], path: Path) -> None:
     names = name_relatively(paths)
     queries = make_relative([one.query for one in results])
     hits: list[Hit] = []
-    gone: dict[str, str] = {}
+    failed = {pair for one in results for pair in one.failed.items()}
     for query, one in zip(queries, results, strict=True):
         for picture in one.pictures:
             try:
                 rgb = read_picture(picture.path).displayed
             except InputError as error:
-                gone[picture.path] = str(error)
+                failed.add((picture.path, str(error)))
                 continue
             hits += make_hits(query, names[picture.path], rgb, picture.objects)
     title = queries[0] if len(results) == 1 else count(len(results), "query", "queries")
-    failed = sorted({*gone.items(), *(pair for one in results for pair in one.failed)})
     without = [(query,) for query, one in zip(queries, results, strict=True) if not one.pictures]
     lists = (
         (f"{count(len(without), 'query', 'queries')} without hits", without),
-        (f"{count(len(failed), 'picture')} can't be used", failed),
+        (f"{count(len(failed), 'picture')} can't be used", sorted(failed)),
     )
     write_page(path, hits_page(title, hits, lists))
 
 
 def summarise_query(result: QueryResult) -> dict[str, Any]:
     """Describe a result by values that JSON can hold."""
-    pictures = [
-        {**asdict(replace(one, objects=())), "objects": [summarise_object(found) for found in one.objects]}
-        for one in result.pictures
-    ]
-    failed = [{"path": path, "error": error} for path, error in result.failed]
+    pictures = [{**vars(one), "objects": list(map(summarise_object, one.objects))} for one in result.pictures]
+    failed = [{"path": path, "error": error} for path, error in result.failed.items()]
     return {"query": result.query, "pictures": pictures, "failed": failed}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import shapely
@@ -22,7 +21,7 @@ from matching.agreement.overlay import compare_overlaid
 from matching.objects.comparison import Comparison
 from matching.objects.deformation import SmoothMap
 from matching.objects.frames import describe_motion, list_corners, polygon_area
-from matching.objects.transforms import apply_transform
+from matching.objects.transforms import apply_transform, is_sound
 
 # Share of a picture from which it counts as the whole: fits err by a few percent at the borders.
 MIN_WHOLE_SHARE = 0.93
@@ -49,6 +48,7 @@ MAX_CHANGED, MAX_SCATTERED = 0.2, 0.1
 MIN_SAME = 0.9
 MAX_TONE_CHANGE = 10.0  # grey values by which the means of copies differ; recompression moves them by 1
 UNCOMPARED = Comparison()
+Size = tuple[int, int]  # width and height, pixels
 NAMES = {  # of each kind: what picture 0 is to picture 1 if it is the derived one, and if not
     "copy": ("copy of",),
     "thumbnail": ("thumbnail of", "larger copy of"),
@@ -119,19 +119,13 @@ class Relation:
 UNMEASURED = Relation("same thing", None, math.nan, math.nan, math.nan, math.nan, False)
 
 
-def map_frame(transform: Array, size: tuple[int, int]) -> Array | None:
+def map_frame(transform: Array, size: Size) -> Array | None:
     """Map the corners of a picture to the other one: transform (3, 3) -> (4, 2) or None."""
     corners = _corners(size)
-    w = np.column_stack([corners, np.ones(4)]) @ transform[2]
-    if not ((w > 0).all() or (w < 0).all()):
-        return None
-    frame: Floats = apply_transform(transform, corners)
-    return frame
+    return apply_transform(transform, corners) if is_sound(transform, corners) else None
 
 
-def fit_motion(
-    xy0: Array, xy1: Array, transform: Array, size0: tuple[int, int], size1: tuple[int, int]
-) -> Array | None:
+def fit_motion(xy0: Array, xy1: Array, transform: Array, size0: Size, size1: Size) -> Array | None:
     """Fit the similarity that explains the most matches xy0, xy1 (n, 2), from a transform -> (3, 3) or None.
 
     It must explain more than half of the places in one of the pictures: a wallpaper matches itself elsewhere.
@@ -152,7 +146,7 @@ def fit_motion(
     return transform if largest_share > 0.5 else None
 
 
-def find_relation(transform: Array, size0: tuple[int, int], size1: tuple[int, int]) -> Relation:
+def find_relation(transform: Array, size0: Size, size1: Size) -> Relation:
     """Find the relation of two pictures if one similarity (3, 3) maps everything that both of them show."""
     frame = map_frame(transform, size0)
     if frame is None:
@@ -223,28 +217,20 @@ def find_shown(
     shares = [0.0, 0.0]
     for k, ((first, points0, forward), (second, points1, _)) in enumerate((ends, ends[::-1])):
         size = first.shape[1], first.shape[0]
-        frame = map_frame(forward, size)
-        if frame is None:
-            continue
-        look = look_between(first, second, points0, points1)
-        _, found = look.look_around((_corners(size), frame))
-        if found is not None and found.value >= MIN_COMPLETENESS:
-            shares[k] = found.visible
+        if (frame := map_frame(forward, size)) is not None:
+            look = look_between(first, second, points0, points1)
+            _, found = look.look_around((_corners(size), frame))
+            if found is not None and found.value >= MIN_COMPLETENESS:
+                shares[k] = found.visible
     return shares[0], shares[1]
 
 
 def fit_similarity(xy0: Array, xy1: Array) -> Array:
     """Fit a similarity, mirrored or not, by least squares: xy0, xy1 (n, 2) -> (3, 3)."""
     mean0, mean1 = xy0.mean(axis=0), xy1.mean(axis=0)
-    z0, z1 = (xy0 - mean0) @ (1, 1j), (xy1 - mean1) @ (1, 1j)
-    best: tuple[Any, Array] | None = None
-    for z, flip in ((z0, 1), (z0.conj(), -1)):
-        factor = np.vdot(z, z1) / max(np.vdot(z, z).real, 1e-9)
-        error = np.linalg.norm(z1 - factor * z)
-        if best is None or error < best[0]:
-            best = error, np.array([[factor.real, -flip * factor.imag], [factor.imag, flip * factor.real]])
-    assert best is not None
-    return np.vstack([np.column_stack([best[1], mean1 - best[1] @ mean0]), [0.0, 0.0, 1.0]])
+    u, stretch, v = np.linalg.svd((xy1 - mean1).T @ (xy0 - mean0))  # orthogonal Procrustes
+    linear = stretch.sum() / max(((xy0 - mean0) ** 2).sum(), 1e-9) * (u @ v)
+    return np.vstack([np.column_stack([linear, mean1 - linear @ mean0]), [0.0, 0.0, 1.0]])
 
 
 def _choose_kind(
@@ -268,7 +254,7 @@ def _choose_kind(
     return "same thing", None
 
 
-def _is_within_canvas(frame: Floats, scale: float, size0: tuple[int, int], size1: tuple[int, int]) -> bool:
+def _is_within_canvas(frame: Floats, scale: float, size0: Size, size1: Size) -> bool:
     """Test whether a picture was turned about its middle, and cut off at its former borders."""
     offset = np.linalg.norm(frame.mean(axis=0) - _corners(size1).mean(axis=0))
     sides = (size1[k] / (scale * size0[k]) for k in range(2))
@@ -276,11 +262,11 @@ def _is_within_canvas(frame: Floats, scale: float, size0: tuple[int, int], size1
     return fits and bool(offset <= OFF_CENTRE_SHARE * math.hypot(*size1))
 
 
-def _corners(size: tuple[int, int]) -> Floats:
+def _corners(size: Size) -> Floats:
     """The corners (4, 2) of a picture of this width and height."""
     return list_corners(_box(size))
 
 
-def _box(size: tuple[int, int]) -> Floats:
+def _box(size: Size) -> Floats:
     """The smallest and the largest x and y (2, 2) of a picture of this width and height."""
     return np.array([(0, 0), size]) - 0.5

@@ -1,4 +1,4 @@
-"""Entries in lists: those of each class, which are all compared, or those of each cell, in files.
+"""Entries in lists, in files: those of each cell, or of each class, which are all compared.
 
 A cell has a descriptor from some photographs as its centre, and its entries are those of the same class that
 are nearest to this centre. The centres are computed when an index is made, and kept in each of its files. A
@@ -35,6 +35,7 @@ CELL_PHOTOGRAPHS = "astronaut", "camera", "chelsea", "coffee", "hubble_deep_fiel
 # Lists that a query looks through. If the index has m times as many lists as pictures, it is m times as many.
 LISTS_PER_QUERY = 3000
 MAX_LISTS = 8  # largest number of lists per descriptor
+CLASS_CELLS = np.zeros((N_CLASSES, 32), np.uint8)  # a single cell for each class, for an exact search
 
 
 class Segment(NamedTuple):
@@ -62,27 +63,16 @@ def assign(entries: Array, cells: Array) -> Ints:
     return _find_cells.__wrapped__(entries.tobytes(), cells.tobytes(), 1)[:, 0]
 
 
-def sort_entries(entries: Array, lists: Array, n: int) -> EntryLists:
-    """Sort (m,) ENTRY into n lists, given the list (m,) of each."""
-    order = np.lexsort((entries["id"], lists))
-    first = np.searchsorted(lists[order], np.arange(n + 1))
-    return EntryLists(_view_bits(entries[order]), np.ascontiguousarray(entries["id"][order]), first)
-
-
-def sort_classes(entries: Array) -> EntryLists:
-    """Sort entries into a list for each class, as `find_exact` needs them."""
-    return sort_entries(entries, classes(entries), N_CLASSES)
-
-
 def write_segment(path: Path, cells: Array, entries: Array, lists: Array) -> int:
     """Write (m,) ENTRY in these lists (m,) to a new file, safely on the disk; return its size in bytes.
 
     If the disk is full or can't be written, InputError is raised, and nothing is left.
     """
-    bits, ids, first = sort_entries(entries, lists, len(cells))
+    entries = entries[np.lexsort((entries["id"], lists))]
+    sizes = np.bincount(lists, minlength=len(cells))
     with OneLineErrors(path, "can't be written"), replace_file(path) as file:
-        for array in (np.array([len(cells)]), cells, np.diff(first), bits, ids):
-            array.tofile(file)
+        for array in (np.array([len(cells)]), cells, sizes, entries["bits"], entries["id"]):
+            np.ascontiguousarray(array).tofile(file)
         file.flush()
         os.fsync(file.fileno())
     return path.stat().st_size
@@ -124,24 +114,12 @@ def find_neighbours(
     """Find the neighbours of a query in a segment of an index of n pictures, without excluded pictures."""
     max_lists = LISTS_PER_QUERY * max((len(segment.entries.first) - 1) // max(n, 1), 1)
     probes = min(max(max_lists // max(len(query), 1), 1), MAX_LISTS)
-    return _find_in_lists(
-        query, _find_cells(query.tobytes(), segment.cells, probes), segment.entries, excluded
-    )
-
-
-def find_exact(query: Array, entries: EntryLists, picture: int) -> Neighbours:
-    """Find the neighbours of the query `picture` among all entries of `sort_classes` of other pictures."""
-    return _find_in_lists(query, classes(query)[:, None], entries, [picture])
-
-
-def _find_in_lists(query: Array, lists: Array, entries: EntryLists, excluded: Sequence[int]) -> Neighbours:
-    """Find the neighbours of a query in the lists (n, p) of its descriptors, without excluded pictures."""
+    lists = _find_cells(query.tobytes(), segment.cells, probes)  # (n, p)
     shape = len(query), N_KEPT
     distance, found = np.full(shape, MISSING_DISTANCE), np.full(shape, -1, np.int64)
     order = np.argsort(lists[:, 0], kind="stable")  # so that a list stays in the processor's cache
-    _kernels.search(
-        _view_bits(query), order, lists, entries, np.sort(np.array(excluded, np.int64)), distance, found
-    )
+    dead = np.sort(np.array(excluded, np.int64))
+    _kernels.search(_view_bits(query), order, lists, segment.entries, dead, distance, found)
     return choose_neighbours(distance, found)
 
 

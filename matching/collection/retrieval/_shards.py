@@ -1,14 +1,13 @@
 """Searching shards, which are parts of an index or of a gallery, on any worker, and shortlists of galleries.
 
-A shortlist has the pictures that share the most descriptors with a query, which are worth matching. A small
-gallery is compared one by one; a large one is first written to files in the cache's folder. The neighbours
-from all shards are merged before they vote, so results don't depend on the number of shards.
+A shortlist has the pictures that share the most descriptors with a query, which are worth matching. A gallery
+is written to files in the cache's folder; of a small one, all entries of a class are in one list, so that all
+of them are compared. The neighbours from all shards are merged before they vote, so results don't depend on
+the number of shards.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,11 +15,17 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from matching._common.types import Array
 from matching.collection.backends import Workers
-from matching.collection.retrieval import _inverted
-from matching.collection.retrieval._codes import ENTRY, EntryLists, encode, encode_query
-from matching.collection.retrieval._votes import Neighbours, merge_neighbours, rank
+from matching.collection.retrieval._codes import ENTRY, classes, encode, encode_query
+from matching.collection.retrieval._inverted import (
+    CLASS_CELLS,
+    assign,
+    find_neighbours,
+    make_cells,
+    open_segment,
+    write_segment,
+)
+from matching.collection.retrieval._votes import merge_neighbours, rank
 from matching.collection.work import Settings, Source, get_described
 from matching.errors import InputError
 from matching.output.folders import remove_abandoned
@@ -36,11 +41,10 @@ ABANDONED_SECONDS = 86400  # seconds after which the files of a killed run are d
 
 @dataclass(frozen=True)
 class Shard:
-    """Some of n pictures: in inverted lists in `path` without the `dead` ones, or compared one by one."""
+    """Some of n pictures, in inverted lists in `path`, without the `dead` ones."""
 
-    path: str | None
+    path: str
     n: int
-    pictures: Pictures = ()
     dead: tuple[int, ...] = ()
 
 
@@ -65,19 +69,24 @@ def search_shards(
     number: int, queries: Pictures, shards: Sequence[Shard], n: int, settings: Settings
 ) -> dict[int, Ranking]:
     """Find the n best pictures of each of some queries in all shards."""
-    search = [_open(shard, settings) for shard in shards]
+    opened = [(open_segment(Path(shard.path)), shard) for shard in shards]
     best = {}
     for picture, source in queries:
         query = encode_query(get_described(source, settings).features)
-        near = merge_neighbours(find(query, picture) for find in search)
+        near = merge_neighbours(
+            find_neighbours(query, segment, (picture, *shard.dead), shard.n) for segment, shard in opened
+        )
         best[picture] = rank(query["id"], near)[:n]
     return best
 
 
-def make_segment(number: int, path: str, pictures: Pictures, settings: Settings) -> None:
-    """Write the inverted lists of some pictures to a file."""
-    cells, entries = _inverted.make_cells(settings.config), _encode(pictures, settings)
-    _inverted.write_segment(Path(path), cells, entries, _inverted.assign(entries, cells))
+def make_segment(number: int, path: str, pictures: Pictures, is_exact: bool, settings: Settings) -> None:
+    """Write the lists of some pictures to a file: a list for each class if the search is to be exact."""
+    described = ((k, get_described(source, settings)) for k, source in pictures)
+    entries = np.concatenate([np.empty(0, ENTRY), *(encode(d.features, picture=k) for k, d in described)])
+    cells = CLASS_CELLS if is_exact else make_cells(settings.config)
+    lists = classes(entries) if is_exact else assign(entries, cells)
+    write_segment(Path(path), cells, entries, lists)
 
 
 def split_in_batches(items: Iterable[Any], size: int) -> Iterator[tuple[Any, ...]]:
@@ -87,53 +96,23 @@ def split_in_batches(items: Iterable[Any], size: int) -> Iterator[tuple[Any, ...
         yield batch
 
 
-def _open(shard: Shard, settings: Settings) -> Callable[[Array, int], Neighbours]:
-    """Make the search function of a shard: from a query and its number, which is left out."""
-    if shard.path is None:
-        entries = sort_pictures(shard.pictures, settings)
-        return lambda query, picture: _inverted.find_exact(query, entries, picture)
-    segment = _inverted.open_segment(Path(shard.path))
-    return lambda query, picture: _inverted.find_neighbours(query, segment, (picture, *shard.dead), shard.n)
-
-
-@lru_cache(maxsize=1)
-def sort_pictures(pictures: Pictures, settings: Settings) -> EntryLists:
-    """Encode some pictures, and sort their entries."""
-    return _inverted.sort_classes(_encode(pictures, settings))
-
-
-def _encode(pictures: Pictures, settings: Settings) -> Array:
-    """Encode some pictures -> (m,) ENTRY."""
-    described = ((number, get_described(source, settings)) for number, source in pictures)
-    return np.concatenate([np.empty(0, ENTRY), *(encode(d.features, picture=k) for k, d in described)])
-
-
 def choose_pairs(
     queries: Sequence[int], gallery: Sequence[int], sources: Mapping[int, Source], n: int, workers: Workers
 ) -> list[tuple[int, int]]:
-    """Choose the pairs (query, picture) to match: for each query its n best, the best first."""
-    pictures = tuple((number, sources[number]) for number in sorted(set(gallery)))
-    with _make_shards(pictures, workers) as shards:
-        best = rank_pictures(queries, shards, sources, n, workers)
-    return [(number, k) for number in queries for k, _ in best[number]]
+    """Choose the pairs (query, picture) to match: for each query its n best, the best first.
 
-
-@contextmanager
-def _make_shards(pictures: Pictures, workers: Workers) -> Iterator[list[Shard]]:
-    """Make shards of pictures; their files are in a new folder, on a disk that the workers may share."""
-    if len(pictures) <= MAX_EXACT_PICTURES:
-        try:
-            yield [Shard(None, len(pictures), pictures)]
-        finally:
-            sort_pictures.cache_clear()
-        return
+    The files of the shards are in a new folder, on a disk that the workers may share.
+    """
+    pictures = [(number, sources[number]) for number in sorted(set(gallery))]
+    is_exact = len(pictures) <= MAX_EXACT_PICTURES
     parent = workers.settings.cache.folder / "shards"
     remove_abandoned(parent.glob("*"), ABANDONED_SECONDS)
     parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=parent, ignore_cleanup_errors=True) as folder:
-        batches = enumerate(split_in_batches(pictures, SHARD_PICTURES))
-        parts = [(str(Path(folder, f"{k}.seg")), batch) for k, batch in batches]
-        tasks = ((k, *part) for k, part in enumerate(parts))
-        for _ in workers.records(make_segment, tasks, report_lost, len(parts), "index"):
+        batches = list(split_in_batches(pictures, SHARD_PICTURES))
+        shards = [Shard(str(Path(folder, f"{k}.seg")), len(pictures)) for k in range(len(batches))]
+        tasks = ((k, shard.path, batches[k], is_exact) for k, shard in enumerate(shards))
+        for _ in workers.records(make_segment, tasks, report_lost, len(shards), "index"):
             pass
-        yield [Shard(path, len(pictures)) for path, _ in parts]
+        best = rank_pictures(queries, shards, sources, n, workers)
+    return [(number, k) for number in queries for k, _ in best[number]]

@@ -11,12 +11,14 @@ import shapely
 import shapely.ops
 
 from matching._common import opencv
-from matching._common.types import Array, Bytes, Floats, Ints
+from matching._common.arrays import find_box
+from matching._common.types import Array, Bytes, Floats
+from matching.correspondences.points import spread_out
 from matching.drivers.result import Result
 from matching.objects.description import MatchedObject
 from matching.output.figures.lettering import add_caption, draw_label, label_size, place_labels
 from matching.output.words import NOTHING, NOTHING_TWICE, describe_things, name_picture
-from matching.pictures.images import NamedImage, Picture
+from matching.pictures.images import NamedImage, Picture, to_picture
 
 Colour = tuple[int, int, int]
 
@@ -56,7 +58,7 @@ class Panel:
 
     def place(self, xy: Floats) -> Floats:
         """Convert pixels of the picture (n, 2) to those of the drawing."""
-        return np.add(zoom(xy - self.corner, self.factors), (self.left, 0))
+        return np.add(to_picture(xy - self.corner, self.factors), (self.left, 0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +131,7 @@ def _make_panels(pictures: Sequence[Picture | NamedImage], result: Result) -> li
     read = [picture for picture in pictures if isinstance(picture, Picture)]
     if len(read) == len(pictures):
         factor = canvas_factor(*(picture.rgb.shape for picture in read))
-        panels = [Panel(*reduce(picture.displayed, factor)) for picture in read]
+        panels = [make_panel(picture.displayed, factor) for picture in read]
     else:
         sides = zip(pictures, (result.xy0, result.xy1), strict=True)
         panels = [_draw_outliers(image, xy, result.cluster < 0) for image, xy in sides]
@@ -179,7 +181,7 @@ def _draw_outliers(image: Picture | NamedImage, xy: Floats, is_outlier: Array) -
     if image.width is not None and image.height is not None:
         low, high = np.zeros(2) - 0.5, np.array([image.width, image.height]) - 0.5
     else:
-        low, high = (xy.min(axis=0), xy.max(axis=0)) if len(xy) else (np.zeros(2), np.ones(2))
+        low, high = find_box(xy) if len(xy) else (np.zeros(2), np.ones(2))
         margin = BLANK_MARGIN * max(float((high - low).max()), 1.0)
         low, high = low - margin, high + margin
     factor = REFERENCE_SIDE / (high - low).max()
@@ -259,18 +261,6 @@ def colour(number: int) -> Colour:
     return round(255 * red), round(255 * green), round(255 * blue)
 
 
-def spread(xy: Floats, max_points: int) -> Ints:
-    """Choose points that are far apart, each the farthest from those chosen before: xy (n, 2) -> (k,)."""
-    if len(xy) <= max_points:
-        return np.arange(len(xy))
-    chosen = [int(np.linalg.norm(xy - xy.mean(axis=0), axis=1).argmin())]
-    gap = np.full(len(xy), np.inf)
-    for _ in range(max_points - 1):
-        gap = np.minimum(gap, np.linalg.norm(xy - xy[chosen[-1]], axis=1))
-        chosen.append(int(gap.argmax()))
-    return np.array(chosen)
-
-
 def fade(rgb: Bytes, strength: float) -> Bytes:
     """Fade a picture (h, w, 3) uint8: halfway to its grey values, then `strength` of the way to mid grey."""
     keep = (1 - strength) / 2
@@ -282,24 +272,17 @@ def _draw_lines(canvas: Bytes, result: Result, ends: Sequence[Panel], thickness:
     lined = canvas.copy()
     for found in result.objects:
         rows = np.flatnonzero(result.cluster == found.id)
-        chosen = rows[spread(result.xy0[rows], MAX_LINES)]
+        chosen = rows[spread_out(result.xy0[rows], MAX_LINES)]
         starts, stops = ends[0].place(result.xy0[chosen]), ends[1].place(result.xy1[chosen])
         for start, stop in zip(starts, stops, strict=True):
             opencv.draw_line(lined, start, stop, colour(found.id), thickness)
     canvas[:] = opencv.blend(canvas, lined, LINE_OPACITY)
 
 
-def reduce(rgb: Bytes, factor: float) -> tuple[Bytes, Floats]:
-    """Make a picture smaller: rgb (h, w, 3) uint8 -> rgb (h1, w1, 3) uint8, factors (2,)."""
-    if factor == 1:
-        return rgb, np.ones(2)
-    height, width = (max(round(n * factor), 1) for n in rgb.shape[:2])
-    return opencv.resize_area(rgb, width, height), np.array([width, height]) / rgb.shape[1::-1]
-
-
-def zoom(xy: Floats, factors: Floats) -> Floats:
-    """Convert pixels of a picture to those of a smaller one: xy (n, 2); factors (2,) -> (n, 2)."""
-    return xy if (factors == 1).all() else (xy + 0.5) * factors - 0.5
+def make_panel(rgb: Bytes, factor: float, corner: Array | tuple[float, float] = (0.0, 0.0)) -> Panel:
+    """Make a panel of a picture (h, w, 3), or of the part at a corner, resized by a factor."""
+    shown = opencv.resize(rgb, factor)
+    return Panel(shown, np.array(shown.shape[1::-1]) / rgb.shape[1::-1], corner)
 
 
 def _margin(width: int) -> int:
@@ -311,7 +294,7 @@ def find_part(
     outline: Floats, size: tuple[int, int], share: float, rim: int
 ) -> tuple[Array, tuple[slice, slice]]:
     """Find the part of a picture (width, height) around an outline (k, 2) -> its first pixel, its slices."""
-    low, high = outline.min(axis=0), outline.max(axis=0)
+    low, high = find_box(outline)
     margin = share * (high - low).max() + rim
     largest = np.array(size)
     start = np.clip(np.floor(low - margin), 0, largest - 1).astype(int)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
+from matching._common.arrays import find_box
 from matching._common.types import Bytes, Floats
 
 MIN_FONT_SIZE, MAX_CAPTION_SIZE = 9.0, 60.0  # pixels
@@ -62,7 +63,7 @@ def _is_free(centre: Floats, half: Floats, placed: Sequence[tuple[Floats, Floats
 
 def _list_places(outline: Floats, half: Floats) -> Iterator[Floats]:
     """List places (2,) for the centre of a label, the best ones first; half (2,) is half its size."""
-    low, high = outline.min(axis=0), outline.max(axis=0)
+    low, high = find_box(outline)
     middle = (low + high) / 2
     above = np.array([middle[0], low[1] - half[1] - LABEL_GAP])
     below = np.array([middle[0], high[1] + half[1] + LABEL_GAP])

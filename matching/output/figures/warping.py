@@ -9,6 +9,7 @@ import numpy as np
 
 from matching._common import opencv
 from matching._common.types import Array, Bools, Bytes, Floats
+from matching.correspondences.points import spread_out
 from matching.drivers.result import Result
 from matching.objects.deformation import Deformation, SmoothMap
 from matching.objects.description import MatchedObject
@@ -56,7 +57,7 @@ def crop_files(pictures: Sequence[Picture], objects: Sequence[MatchedObject]) ->
 def draw_picks(rgb0: Bytes, rgb1: Bytes, result: Result, found: MatchedObject) -> Bytes:
     """Draw an object cut out of pictures (h, w, 3) side by side, at equal heights, with numbered matches."""
     rows = np.flatnonzero(result.cluster == found.id)
-    picked = rows[drawing.spread(result.xy0[rows], MAX_PICKS)]
+    picked = rows[spread_out(result.xy0[rows], MAX_PICKS)]
     outlines = found.outline0, found.outline1
     cuts = [_cut_out(rgb, outline) for rgb, outline in zip((rgb0, rgb1), outlines, strict=True)]
     height = min(max(MIN_SIDE, *(len(cut) for _, cut in cuts)), MAX_SIDE)
@@ -65,7 +66,7 @@ def draw_picks(rgb0: Bytes, rgb1: Bytes, result: Result, found: MatchedObject) -
     unit = height / MIN_SIDE
     panels = []
     for (corner, cut), xy, outline in zip(cuts, (result.xy0, result.xy1), outlines, strict=True):
-        enlarged = _enlarge(corner, cut, height / len(cut))
+        enlarged = drawing.make_panel(cut, height / len(cut), corner)
         edge = enlarged.place(outline)
         panel = drawing.fade_outside(enlarged.rgb, [edge], BACKGROUND_FADE)
         drawing.outline_object(panel, edge, found.id, max(unit, 0.5))
@@ -119,12 +120,9 @@ def lay_over(
 ) -> Overlay:
     """Warp a picture (h, w, 3) onto an object in another one; see `show_part`."""
     part = show_part(target, outline, margin, zoom)
-    high = np.array(part.rgb.shape[1::-1]) - 1.0
-    edge = np.array([[0, 0], [high[0], 0], high, [0, high[1]]])
     warped, is_seen = warp_object(
         source,
         lambda xy: to_source((xy + 0.5) / part.factors - 0.5 + part.corner),
-        edge,
         part.rgb.shape[:2],
     )
     return Overlay(part.rgb, part.factors, part.corner, warped=warped, is_seen=is_seen)
@@ -139,23 +137,22 @@ def show_part(
     """
     corner, cut = _cut_out(rgb, outline, margin)
     longest = max(cut.shape[:2])
-    return _enlarge(corner, cut, min(zoom or max(MIN_SIDE / longest, 1), MAX_SIDE / longest))
+    return drawing.make_panel(cut, min(zoom or max(MIN_SIDE / longest, 1), MAX_SIDE / longest), corner)
 
 
 def warp_object(
-    source: Bytes, to_source: Callable[[Floats], Floats], outline: Floats, shape: tuple[int, int]
+    source: Bytes, to_source: Callable[[Floats], Floats], shape: tuple[int, int]
 ) -> tuple[Bytes, Bools]:
-    """Warp an object to its place in the other picture; outline (k, 2) -> warped (h, w, 3), inside (h, w)."""
-    step = _measure_step(to_source, outline)
-    source, factors = drawing.reduce(source, 1 / step if step > 1.5 else 1.0)
-    xy = drawing.zoom(_map_pixels(to_source, shape), factors)
-    size = np.array(source.shape[1::-1])
+    """Warp a picture onto the other one -> warped (h, w, 3), and where it shows something (h, w)."""
+    step = _measure_step(to_source, (np.array(shape[::-1]) - 1) / 2)
+    reduced = drawing.make_panel(source, 1 / step if step > 1.5 else 1.0)
+    xy = reduced.place(_map_pixels(to_source, shape))
+    size = np.array(reduced.rgb.shape[1::-1])
     # OpenCV takes only so large a source: cut out what is needed
     low = np.clip(np.floor(xy.min(axis=(0, 1))) - 2, 0, size - 1).astype(int)
     high = np.clip(np.ceil(xy.max(axis=(0, 1))) + 3, low + 1, size).astype(int)
-    warped = opencv.sample(source[low[1] : high[1], low[0] : high[0]], xy - low)
-    is_in_source = ((xy >= -0.5) & (xy <= size - 0.5)).all(axis=2)
-    return warped, opencv.fill_polygons(shape, [outline]) & is_in_source
+    warped = opencv.sample(reduced.rgb[low[1] : high[1], low[0] : high[0]], xy - low)
+    return warped, np.asarray(((xy >= -0.5) & (xy <= size - 0.5)).all(axis=2))
 
 
 def _map_pixels(to_source: Callable[[Floats], Floats], shape: tuple[int, int]) -> Floats:
@@ -170,9 +167,8 @@ def _map_pixels(to_source: Callable[[Floats], Floats], shape: tuple[int, int]) -
     return np.stack([RectBivariateSpline(y, x, grid[:, :, k])(rows, columns) for k in range(2)], axis=-1)
 
 
-def _measure_step(to_source: Callable[[Floats], Floats], outline: Floats) -> float:
-    """Measure the pixels of the source per pixel of the target, in the middle of an object."""
-    middle = (outline.min(axis=0) + outline.max(axis=0)) / 2
+def _measure_step(to_source: Callable[[Floats], Floats], middle: Floats) -> float:
+    """Measure the pixels of the source per pixel of the target around its middle (2,)."""
     centre, right, below = to_source(middle + np.array([[0, 0], [1, 0], [0, 1]]))
     return float(np.sqrt(abs(np.linalg.det([right - centre, below - centre]))))
 
@@ -181,12 +177,6 @@ def _cut_out(rgb: Bytes, outline: Floats, margin: float = MARGIN) -> tuple[Array
     """Cut out the part of a picture around an object -> its top-left pixel (x, y), the part."""
     start, part = drawing.find_part(outline, rgb.shape[1::-1], margin, MIN_RIM)
     return start, rgb[part]
-
-
-def _enlarge(corner: Array, cut: Bytes, factor: float) -> drawing.Panel:
-    """Make a panel of a part of a picture."""
-    rgb = opencv.resize(cut, factor)
-    return drawing.Panel(rgb, np.array(rgb.shape[1::-1]) / cut.shape[1::-1], corner)
 
 
 def _checkerboard(outline: Floats, shape: tuple[int, int]) -> Bools:

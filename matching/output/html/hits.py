@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from matching._common.types import Bytes
-from matching._version import __version__
 from matching.objects.confidence import WORDS
 from matching.objects.copies import count_copies
 from matching.objects.description import MatchedObject
@@ -103,7 +102,6 @@ def hits_page(
     listed = sorted(hits, key=lambda hit: (order.index(hit.confidence), hit.score, hit.where))
     return fill(
         "hits.html",
-        version=__version__,
         name=title,
         hits=listed,
         counts={kind: sum(hit.kind == kind for hit in listed) for kind in KINDS},

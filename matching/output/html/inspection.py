@@ -10,7 +10,6 @@ from PIL import Image
 
 from matching._common import opencv
 from matching._common.types import Bytes, Floats
-from matching._version import __version__
 from matching.drivers.result import Result, object_deformation
 from matching.objects.copies import is_mostly_within
 from matching.objects.deformation import SmoothMap
@@ -131,7 +130,6 @@ def inspection_page(title: str, golden: tuple[str, Bytes], inspected: Iterable[I
     rows = sorted(inspected, key=lambda one: (order.index(one.kind), -one.evidence, one.name))
     return fill(
         "inspection.html",
-        version=__version__,
         name=title,
         golden=golden[0],
         size=golden[1].shape[1::-1],

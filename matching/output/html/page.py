@@ -15,12 +15,13 @@ from PIL import Image
 from matching._common import opencv
 from matching._common.types import Bytes, Floats, Ints
 from matching._version import __version__
+from matching.correspondences.points import spread_out
 from matching.errors import InputError
 from matching.grouping.ledger import RejectedGroup
 from matching.objects.description import MatchedObject
 from matching.objects.things import Thing
 from matching.output import words
-from matching.output.figures.drawing import MAX_LINES, choose_frame, colour, spread
+from matching.output.figures.drawing import MAX_LINES, choose_frame, colour
 from matching.output.figures.warping import GREY
 from matching.output.words import count, format_object
 from matching.pictures.encoding import encode_jpeg
@@ -29,7 +30,7 @@ from matching.pictures.images import read_picture
 
 def render(template: str, data: Any, **values: Any) -> str:
     """Fill in a template."""
-    return fill(template, data=_json(data), version=__version__, **values)
+    return fill(template, data=_json(data), **values)
 
 
 def fill(template: str, **values: Any) -> str:
@@ -44,7 +45,7 @@ def _environment() -> Environment:
     )
     environment.filters["counted"] = count
     columns = [name.capitalize() for name in words.HEADER]
-    environment.globals |= {"asset": _asset, "words": words, "columns": columns}
+    environment.globals |= {"asset": _asset, "words": words, "columns": columns, "version": __version__}
     return environment
 
 
@@ -70,11 +71,7 @@ def embed_file(path: str, name: str, max_side: int) -> dict[str, str]:
 
 def embed_picture(rgb: Bytes, max_side: int) -> str:
     """Encode a picture (h, w, 3) uint8 as a data URI, reduced if a side is longer than `max_side` pixels."""
-    image = Image.fromarray(rgb)
-    factor = max_side / max(image.size)
-    if factor < 1:
-        width, height = (max(round(n * factor), 1) for n in image.size)
-        image = image.resize((width, height), Image.Resampling.LANCZOS, reducing_gap=3)
+    image = Image.fromarray(opencv.resize(rgb, min(max_side / max(rgb.shape), 1)))
     return "data:image/jpeg;base64," + base64.b64encode(encode_jpeg(image)).decode()
 
 
@@ -122,7 +119,7 @@ def objects_data(
                     [np.round(polygon, 1).tolist() for polygon in (one.polygon0, one.polygon1)]
                     for one in o.differences
                 ],
-                "lines": members[spread(xy0[members], MAX_LINES)].tolist(),
+                "lines": members[spread_out(xy0[members], MAX_LINES)].tolist(),
             }
         )
     return data

@@ -54,7 +54,7 @@ def find_pixel_copies(first: Picture, second: Picture) -> Listing | None:
         return None
     mask = small.mask if small.shape is None else small.shape
     for scale in SCALES:
-        does_fit = bool((_scale_size(large, scale) >= (small.width, small.height)).all())
+        does_fit = bool((_scale_size(large, scale) >= small.size).all())
         if not does_fit or large.width * large.height > MAX_PIXELS * scale**2:
             continue
         side = SIDES[scale != 1]
@@ -68,7 +68,7 @@ def find_pixel_copies(first: Picture, second: Picture) -> Listing | None:
             continue
         places = list(find_places(small.rgb, large, scale, core, side))
         if places:
-            step = np.array([large.width, large.height]) / _scale_size(large, scale)
+            step = large.size / _scale_size(large, scale)
             ends = [(points, to_picture(points + place, step)) for place in places]
             log_nfa = math.log10(len(SCALES) * large.width * large.height) + log_chance
             found = list_equal(ends, [log_nfa] * len(ends), [1.0] * len(ends))
@@ -78,7 +78,7 @@ def find_pixel_copies(first: Picture, second: Picture) -> Listing | None:
 
 def _scale_size(large: Picture, scale: float) -> Ints:
     """Width and height of a picture reduced by a scale, as `opencv.resize` makes it."""
-    return np.array([max(round(n * (1 / scale)), 1) for n in (large.width, large.height)])
+    return np.array([max(round(n * (1 / scale)), 1) for n in large.size.tolist()])
 
 
 def find_places(

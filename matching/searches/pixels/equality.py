@@ -20,7 +20,7 @@ MAX_DIFFERENCE, SIDES = 32, (3, 5)
 LOG_CHANCE = -1.0
 
 
-def find_print(rgb: Array, core: Bools | None = None) -> Floats:
+def find_print(rgb: Array, core: Bools | None) -> Floats:
     """Find the squares of a picture (h, w, 3) that show print, and lie in core (h, w) -> (n, 2), centres."""
     has_print = np.asarray(np.ptp(split_squares(opencv.luma(rgb), BLOCK), axis=(1, 3)) >= MIN_RANGE)
     if core is not None:

@@ -75,7 +75,7 @@ class Frame:
     @once
     def to_square(self) -> Floats:
         """The map (3, 3) from pixels of the picture to those of the square."""
-        factor = SIDE / max(self.picture.width, self.picture.height)
+        factor = SIDE / float(self.picture.size.max())
         shift = (factor - 1) / 2  # the pixels' outer edges are laid on each other
         return np.array([[factor, 0, shift], [0, factor, shift], [0, 0, 1]])
 
@@ -154,7 +154,7 @@ def _find_turn(first: Frame, second: Frame) -> list[Floats]:
 def _correlate_moved(first: Frame, second: Frame, motion: Floats) -> float:
     """The correlation of what two squares show after a motion (3, 3); 0 if that is too little."""
     common = second.shown & (opencv.warp_affine(first.shown.astype(np.float32), motion) > 0.99)
-    if common.sum() < MIN_COMMON * min(first.shown.sum(), second.shown.sum()):
+    if common.sum() <= MIN_COMMON * min(first.shown.sum(), second.shown.sum()):
         return 0.0
     return _correlate(opencv.warp_affine(first.square, motion)[common], second.square[common])
 
@@ -180,14 +180,13 @@ def _compare_squares(first: Frame, second: Frame, motion: Floats, sign: int) -> 
 def _list_places(first: Frame, second: Frame, motion: Floats) -> tuple[Floats, Floats]:
     """Points (n, 2) of a lattice in the common part of two pictures; motion (3, 3): that of their squares."""
     to_second = np.linalg.inv(second.to_square) @ motion @ first.to_square
-    size0, size1 = (np.array([frame.picture.width, frame.picture.height]) for frame in (first, second))
-    xy0 = (np.indices((LATTICE, LATTICE)).reshape(2, -1).T + 0.5) / LATTICE * size0 - 0.5
+    xy0 = (np.indices((LATTICE, LATTICE)).reshape(2, -1).T + 0.5) / LATTICE * first.picture.size - 0.5
     xy1 = apply_transform(to_second, xy0)
-    is_common = ((xy1 >= -0.5) & (xy1 <= size1 - 0.5)).all(axis=1)
+    is_common = ((xy1 >= -0.5) & (xy1 <= second.picture.size - 0.5)).all(axis=1)
     return xy0[is_common], xy1[is_common]
 
 
 def _correlate(a: Array, b: Array) -> float:
     """The correlation of two samples (n,); 0 if one of them does not vary."""
-    a, b = a - a.mean(), b - b.mean()
-    return float((a * b).mean()) / max(math.sqrt(float((a * a).mean()) * float((b * b).mean())), 1e-9)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(np.nan_to_num(np.corrcoef(a, b)[0, 1]))

@@ -38,8 +38,7 @@ def find_only(
 
 def _are_versions(first: Picture, second: Picture, shift: Array) -> bool:
     """Whether both pictures are drawn and as wide, or as high, and a block keeps its column, or row."""
-    sizes = np.array([(picture.width, picture.height) for picture in (first, second)], float)
-    off = np.maximum(np.abs(sizes[1] - sizes[0]), np.abs(shift)) / sizes[0]
+    off = np.maximum(np.abs(second.size - first.size), np.abs(shift)) / first.size
     return first.is_drawn and second.is_drawn and bool((off <= MAX_OFF).any())
 
 

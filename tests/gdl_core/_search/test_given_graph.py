@@ -64,7 +64,7 @@ def with_value(array, row, column, value):
         ((with_value(INDICES, 7, 3, 2**32), DISTANCES), 5, r"indices must be in \[0, 299\], got 4294967296"),
         ((with_value(INDICES, 7, 3, INDICES[7, 2]), DISTANCES), 5, "row 7 must not hold .* twice"),
         ((INDICES, with_value(DISTANCES, 7, 3, 0.0)), 5, "within a row must not decrease; those of row 7 do"),
-        ((INDICES, with_value(DISTANCES, 7, 0, -1.0)), 5, "distances must be finite and not negative"),
+        ((INDICES, with_value(DISTANCES, 7, 0, -1.0)), 5, "distances must be >= 0, got -1"),
         ((INDICES, np.full(DISTANCES.shape, np.nan)), 5, "distances must be finite and not negative"),
         ((INDICES + 0.5, DISTANCES), 5, "indices must be integers"),
     ],

@@ -22,6 +22,6 @@ def test_places_lie_inside_what_is_compared(edge):
     inside = opencv.erode(part, WINDOW)
     for unlike in (everywhere, opencv.erode(inside, 9) ^ everywhere, COLUMNS > 60):
         ratio = np.where(unlike, 5.0, -5.0)
-        places = list(find_places(SimpleNamespace(**masks), windows, SimpleNamespace(ratio=ratio)))
+        places = list(find_places(SimpleNamespace(**masks), windows, ratio))
         assert all((place <= inside).all() for place in places)
         assert places or unlike is not everywhere

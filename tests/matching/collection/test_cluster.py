@@ -130,7 +130,7 @@ def test_shards_on_workers_give_the_same_shortlist_and_answers(cluster, folder, 
 
     queries = [str(folder / name) for name in ("a first.png", "c.jpg")]
     found = find_candidates(tmp_path / "i", queries, 3, cache=there, scheduler=address)
-    assert len(found) >= 3
+    assert sum(map(len, found.values())) >= 3
     assert found == find_candidates(tmp_path / "i", queries, 3, cache=here, jobs=1)
     add_pictures(tmp_path / "new", list(plan.paths), cache=here, jobs=1)
     assert found == find_candidates(tmp_path / "new", queries, 3, cache=here, jobs=1)

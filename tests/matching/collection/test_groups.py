@@ -16,7 +16,6 @@ from matching import MatchConfig, MatchResult
 from matching.cli.main import main
 from matching.collection import match_collection, plan_folder
 from matching.collection.database.store import open_store
-from matching.collection.kept_index._index import Candidate
 from matching.collection.records import make_pair_record
 from matching.collection.reports import query_results
 from matching.collection.reports.duplicates import list_removable
@@ -59,8 +58,8 @@ def test_pictures_of_one_group_are_not_matched_again(monkeypatch, tmp_path):
     rounds, links = [], []
 
     @contextmanager
-    def match(candidates, *_, db, **__):
-        rounds.append([(c.query, c.picture) for c in candidates])
+    def match(pairs, *_, db, **__):
+        rounds.append(pairs)
         links.extend(pair for pair in rounds[-1] if not {"d", "e"} & {*pair})
         with open_store(db, MatchConfig()):
             yield db
@@ -72,16 +71,16 @@ def test_pictures_of_one_group_are_not_matched_again(monkeypatch, tmp_path):
             joined = {name: joined[p] if there == joined[q] else there for name, there in joined.items()}
         return joined
 
-    monkeypatch.setattr(query_results, "verify_candidates", match)
+    monkeypatch.setattr(query_results, "verify_pairs", match)
     monkeypatch.setattr(query_results, "find_joined", find_joined)
     best = {"a": "bcd", "b": "acd", "c": "bad", "d": "abc", "e": "abc"}
-    candidates = [Candidate(query, picture, 9) for query, found in best.items() for picture in found]
+    candidates = {query: dict.fromkeys(found, 9) for query, found in best.items()}
     with query_results.verify_for_groups(candidates, db=tmp_path / "g.db") as db:
         assert db.exists()
     first, second = [("a", "b"), ("a", "d"), ("a", "e"), ("b", "c")], [("b", "d"), ("b", "e"), ("c", "d")]
     assert rounds == [first, second]  # a and c are in one group already; d and e take part no more
     rounds.clear()
-    with query_results.verify_for_groups([]) as db:
+    with query_results.verify_for_groups({}) as db:
         assert read_groups(db) == []
 
 
@@ -164,7 +163,7 @@ def test_small_object_joins_no_group(tmp_path):
     with open_store(tmp_path / "c.db", MatchConfig()) as store:
         fill(store).record_pair(make_pair_record(0, result))
         (link,) = find_links(store)
-    assert 0 < link.covered < 0.01
+    assert 0 < min(link.relation.share0, link.relation.share1) < 0.01
     assert not link.is_strong
 
 
@@ -361,7 +360,7 @@ def test_what_is_better_in_anything_is_not_listed(tmp_path, links, keep, removab
         sizes = [(200, 150), (100, 75), (100, 75), (100, 75)]
         with store.transaction():
             for k, (width, height) in enumerate(sizes):
-                store.cursor(
+                store.execute(
                     "INSERT INTO images (id, path, width, height) VALUES (?, ?, ?, ?)",
                     (k, str(tmp_path / str(k)), width, height),
                 )

@@ -21,7 +21,7 @@ from matching.collection.kept_index import _index, _store
 from matching.collection.kept_index._index import add_pictures, find_candidates
 from matching.collection.kept_index._store import open_index
 from matching.collection.plan import list_pictures
-from matching.collection.records import IndexedRecord
+from matching.collection.records import ImageRecord
 from matching.collection.retrieval import _inverted
 from matching.collection.retrieval._codes import encode
 
@@ -48,7 +48,7 @@ def add(folder, pictures, cache, **more):
 
 def best(folder, query, cache, n=3):
     found = find_candidates(folder, [str(query)], n, cache=cache)
-    return [(c.picture.rsplit("/", 1)[-1], c.votes) for c in found]
+    return [(path.rsplit("/", 1)[-1], votes) for path, votes in found[str(query)].items()]
 
 
 def table(folder, query="SELECT path, status, sha256, n_entries, error FROM pictures ORDER BY path"):
@@ -113,23 +113,23 @@ def test_changed_index_equals_a_new_one(pictures, cache, tmp_path):
     index, new = tmp_path / "i", tmp_path / "new"
     coffee, scene = pictures / "coffee.png", pictures / "scene.png"
     scene.rename(tmp_path / "scene.png")
-    assert add(index, pictures, cache).indexed == 4
+    assert len(add(index, pictures, cache).paths) == 4
     assert "scene.png" not in dict(best(index, coffee, cache))
     (tmp_path / "scene.png").rename(scene)
     grown = add(index, pictures, cache)
-    assert (grown.indexed, grown.failed, grown.removed) == (1, 0, 0)
+    assert (len(grown.paths), len(grown.errors), grown.removed) == (1, 0, 0)
     assert dict(best(index, coffee, cache))["scene.png"] > 20
     (pictures / "rocket.png").unlink()
     shutil.copy(pictures / "chelsea.png", pictures / "astronaut.png")  # another picture under its name
     changed = add(index, pictures, cache)
-    assert (changed.indexed, changed.removed) == (1, 1)
+    assert (len(changed.paths), changed.removed) == (1, 1)
     add(new, pictures, cache)
     assert table(index) == table(new)
     for query in sorted(pictures.glob("*.png")):
         if query.name != "text.png":
             assert sorted(best(index, query, cache)) == sorted(best(new, query, cache))
     again = add(index, pictures, cache)
-    assert (again.indexed, again.failed, again.removed) == (0, 0, 0)
+    assert (len(again.paths), len(again.errors), again.removed) == (0, 0, 0)
     shutil.rmtree(pictures)
     pictures.mkdir()
     where = ["--index", str(index), "--cache", str(cache.folder), "--quiet"]
@@ -147,7 +147,7 @@ def test_file_that_is_gone_is_not_in_the_answer(pictures, cache, tmp_path):
     ("name", "value", "told"),
     [
         ("code", '"0"', "made in another way: code is 0, not "),
-        ("format", "1", "made in another way: format is 1, not 8; give another folder, or delete this"),
+        ("format", "1", "made in another way: format is 1, not 9; give another folder, or delete this"),
     ],
 )
 def test_another_version_is_refused_by_name(tmp_path, name, value, told):
@@ -187,10 +187,13 @@ def test_other_features_and_no_index_are_refused(tmp_path, capsys):
 
 
 def records_of(rng, numbers, n=30):
-    """What `index_file` gives for made-up pictures."""
+    """What `describe_file` gives for made-up pictures."""
     from test_retrieval import made_up
 
-    return [IndexedRecord(k, f"{k:064}", 1, 1, encode(made_up(rng, n), picture=k)) for k in numbers]
+    return [
+        ImageRecord(k, f"{k:064}", bytes=1, modified=1, entries=encode(made_up(rng, n), picture=k))
+        for k in numbers
+    ]
 
 
 def test_segments_are_merged_and_dead_entries_go(tmp_path):
@@ -249,9 +252,9 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from matching.collection import FeatureCache
-from matching.collection.kept_index import _index
+from matching.collection.kept_index import _index, _store
 from matching.collection.plan import list_pictures
-from matching.collection.records import IndexedRecord
+from matching.collection.records import ImageRecord
 from matching.collection.retrieval import _inverted
 
 index, pictures, cache, moment = sys.argv[1:]
@@ -264,7 +267,7 @@ def dying(path, cells, entries, lists, write=_inverted.write_segment):
         os.kill(os.getpid(), signal.SIGKILL)
     written.append(path)
     return write(path, cells, entries, lists)
-_inverted.write_segment = dying
+_store.write_segment = dying
 _index.add_pictures(Path(index), list_pictures(pictures), cache=FeatureCache(Path(cache), 10**9), jobs=1)
 """
 
@@ -320,8 +323,10 @@ def test_shortlists_are_written_as_hloc_pairs(pictures, cache, tmp_path, capsys)
     pairs = ["--hloc-pairs", str(tmp_path / "pairs.txt"), "--images", str(tmp_path), *where]
     assert main(["index", "query", str(tmp_path / "queries"), "--shortlist", "2", *pairs]) == 0
     found = [line.split() for line in (tmp_path / "pairs.txt").read_text("utf-8").rstrip("\n").split("\n")]
-    ranked = find_candidates(tmp_path / "i", [str(tmp_path / "queries" / "a.png")], 2, cache=cache)
-    assert found == [["queries/a.png", os.path.relpath(c.picture, tmp_path)] for c in ranked]
+    (ranked,) = find_candidates(
+        tmp_path / "i", [str(tmp_path / "queries" / "a.png")], 2, cache=cache
+    ).values()
+    assert found == [["queries/a.png", os.path.relpath(path, tmp_path)] for path in ranked]
     assert found[0][1] == "pictures/scene.png"
     for query, images, reason in (
         (tmp_path / "b b.png", tmp_path, "hloc's list of pairs can't hold a name with white space"),

@@ -163,11 +163,11 @@ def test_id_holds_picture_place_direction_size_and_kind():
 
 
 @pytest.mark.parametrize("own", [-1, 4])
-def test_exact_search_follows_the_definition(gallery, own):
+def test_exact_search_follows_the_definition(gallery, as_segment, own):
     pictures, query = gallery
     entries = np.concatenate(pictures)
     everywhere = np.ones((len(query), len(entries)), bool)
-    found = _inverted.find_exact(query, _inverted.sort_classes(entries[::-1]), own)
+    found = _inverted.find_neighbours(query, as_segment(entries[::-1], _inverted.CLASS_CELLS), [own])
     check(found, query, naive(query, entries, everywhere, [own]))
 
 
@@ -212,20 +212,20 @@ def test_pictures_that_share_descriptors_rank_first(gallery, as_segment):
     pictures, query = gallery
     entries = np.concatenate(pictures)
     for found in (
-        _inverted.find_exact(query, _inverted.sort_classes(entries), -1),
+        _inverted.find_neighbours(query, as_segment(entries, _inverted.CLASS_CELLS)),
         _inverted.find_neighbours(query, as_segment(entries)),
     ):
         (first, most), (second, fewer), *_ = rank(query["id"], found)
         assert (first, second) == (4, 3)
         assert most > 50
         assert fewer >= 12
-    others = rank(query["id"], _inverted.find_exact(query, _inverted.sort_classes(entries), 4))
+    others = rank(query["id"], _inverted.find_neighbours(query, as_segment(entries), [4]))
     assert others[0][0] == 3
     assert 4 not in dict(others)
 
 
 @pytest.mark.parametrize("exact", [True, False])
-def test_any_shards_and_threads_give_the_same_neighbours(gallery, as_segment, exact):
+def test_any_shards_and_threads_give_the_same_neighbours(gallery, few, as_segment, exact):
     """With many more equal entries than a descriptor keeps, and ids that interleave between the shards."""
     pictures, query = gallery
     copies = [pictures[k % 7].copy() for k in range(90)]
@@ -234,9 +234,7 @@ def test_any_shards_and_threads_give_the_same_neighbours(gallery, as_segment, ex
 
     def find(some):
         entries = np.concatenate([np.empty(0, ENTRY), *some])
-        if exact:
-            return _inverted.find_exact(query, _inverted.sort_classes(entries), -1)
-        return _inverted.find_neighbours(query, as_segment(entries))
+        return _inverted.find_neighbours(query, as_segment(entries, _inverted.CLASS_CELLS if exact else few))
 
     everything = [*pictures, *copies]
     whole = find(everything)
@@ -345,26 +343,26 @@ def test_votes_at_consistent_places_count():
     assert wrong < 35
 
 
-def test_query_finds_mirrored_copies_too():
+def test_query_finds_mirrored_copies_too(as_segment):
     """Turned over and then by a quarter: its votes agree on the turn, as those of the picture itself do."""
     shown, other = skimage.data.chelsea(), skimage.data.rocket()
     gallery = (shown, np.rot90(shown[:, ::-1]), other, other[:, ::-1])
     described = [describe_picture(make_picture(np.ascontiguousarray(p))).features for p in gallery]
-    entries = _inverted.sort_classes(np.concatenate([encode(f, picture=k) for k, f in enumerate(described)]))
+    entries = np.concatenate([encode(f, picture=k) for k, f in enumerate(described)])
+    segment = as_segment(entries, _inverted.CLASS_CELLS)
     query = encode_query(described[0])
     assert len(query) == len(described[0]) + ENTRIES_PER_MIRRORED_QUERY
-    votes = dict(rank(query["id"], _inverted.find_exact(query, entries, -1)))
+    votes = dict(rank(query["id"], _inverted.find_neighbours(query, segment)))
     assert votes[0] > 300 and votes[1] > 300
     assert max(votes.get(2, 0), votes.get(3, 0)) < 30
     plain = encode(described[0])
-    assert dict(rank(plain["id"], _inverted.find_exact(plain, entries, -1))).get(1, 0) < 30
+    assert dict(rank(plain["id"], _inverted.find_neighbours(plain, segment))).get(1, 0) < 30
 
 
 def test_empty_query_or_index_finds_nothing(as_segment):
     rng = np.random.default_rng(0)
     empty, query = encode(made_up(rng, 0)), encode(made_up(rng, 5))
     for looked in (query, empty):
-        assert rank(looked["id"], _inverted.find_exact(looked, _inverted.sort_classes(empty), -1)) == []
         assert rank(looked["id"], _inverted.find_neighbours(looked, as_segment(empty))) == []
 
 

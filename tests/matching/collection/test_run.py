@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import dying
 import numpy as np
@@ -17,7 +18,7 @@ from PIL import Image
 
 from matching import match
 from matching.collection import match_collection, plan_folder, plan_list, work
-from matching.collection.backends import Lost, local_backend
+from matching.collection.backends import local_backend
 
 SCRIPT = Path(__file__).resolve().parents[3] / "scripts" / "match_collection.py"
 
@@ -193,9 +194,11 @@ def test_names_and_files_of_any_kind_are_recorded(tmp_path, folder, cache):
 
 def test_task_that_kills_its_process_is_the_only_one_lost():
     with local_backend(2) as run:
-        records = {record.id: record for record in run(dying.die_on_three, ((k, "x" * k) for k in range(8)))}
+        tasks = ((k, "x" * k) for k in range(8))
+        found = run(dying.die_on_three, tasks, lambda number, error: SimpleNamespace(id=number, error=error))
+        records = {record.id: record for record in found}
     assert sorted(records) == list(range(8))
-    assert isinstance(records.pop(3), Lost)
+    assert "died" in records.pop(3).error
     assert all(record.length == k for k, record in records.items())
 
 
@@ -206,4 +209,6 @@ def test_relative_paths_start_from_the_current_folder_of_each_run(tmp_path, monk
         (tmp_path / name / "it").write_text(name)
         monkeypatch.chdir(tmp_path / name)
         with local_backend(2) as run:
-            assert [record.text for record in run(dying.read_here, [(0, "it"), (1, "it")])] == [name] * 2
+            assert [record.text for record in run(dying.read_here, [(0, "it"), (1, "it")], None)] == [
+                name
+            ] * 2

@@ -13,7 +13,6 @@ from matching.collection.database import store as store_module
 from matching.collection.database.connection import WAIT_SECONDS
 from matching.collection.database.settings import describe_other_programs, make_settings
 from matching.collection.database.store import open_store, read_objects
-from matching.collection.kept_index._index import Candidate
 from matching.collection.records import ImageRecord, PairRecord, make_pair_record
 from matching.collection.reports.query_results import collect_results
 from matching.objects.description import add_comparison
@@ -95,8 +94,7 @@ def test_results_are_sorted_by_rank(db):
         for pair, found in enumerate((logo, whole)):
             one = replace(made, objects=(found,), cluster=np.minimum(made.cluster, 0))
             store.record_pair(make_pair_record(pair, one))
-    candidates = [Candidate("/query", "/logo", 9), Candidate("/query", "/whole", 5)]
-    (found,) = collect_results(db, ["/query"], candidates)
+    (found,) = collect_results(db, {"/query": {"/logo": 9, "/whole": 5}})
     assert [picture.path for picture in found.pictures] == ["/whole", "/logo"]
     assert [picture.score for picture in found.pictures] == [50.0, 51.0]
     assert [picture.rank for picture in found.pictures] == [whole.rank, logo.rank]

@@ -56,7 +56,7 @@ def test_arriving_pictures_are_added_and_matched(made, folder, cache, tmp_path):
     assert (names(first), [len(pair.objects) for pair in first[1].values()]) == (["rocket.png"], [0])
     shutil.copy(made / "text.png", folder)
     second = next(updates)
-    assert (names(second), second[0].failed, second[1]) == ([], 1, {})
+    assert (names(second), len(second[0].errors), second[1]) == ([], 1, {})
     (folder / ".hidden.png").write_bytes((made / "scene.png").read_bytes())
     (folder / "note.txt").write_text("nothing")
     content = (made / "scene.png").read_bytes()

@@ -4,11 +4,11 @@ from planting import candidates, geometry, moving, similarity, strangers, togeth
 
 from matching._common.threads import limit_threads
 from matching.correspondences.correspondences import Correspondences
+from matching.grouping.config import MatchConfig
 from matching.grouping.evidence import MIN_SUPPORTED, find_mutual, find_supported, has_evidence
-from matching.grouping.graph import GraphConfig
 from matching.grouping.ledger import Ledger, name_steps
 
-DEGREE = 0.0575  # as the settings have it
+DEGREE = 0.0575  # about as the settings have it
 
 
 def is_evidence(*given):
@@ -16,7 +16,7 @@ def is_evidence(*given):
 
 
 def evidence(c):
-    return is_evidence(geometry(c), 35, DEGREE, GraphConfig())
+    return is_evidence(geometry(c), DEGREE, MatchConfig())
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -53,7 +53,7 @@ def test_points_of_many_correspondences_are_no_evidence():
 @pytest.mark.parametrize("n", [0, 1, 4, 5])
 def test_too_few_are_no_evidence(n):
     c = geometry(moving(np.random.default_rng(0), n, np.eye(2)))
-    assert is_evidence(c, 35, DEGREE, GraphConfig()) == (n == 5)
+    assert is_evidence(c, DEGREE, MatchConfig()) == (n == 5)
 
 
 @pytest.mark.parametrize("n", [3, 4])
@@ -66,8 +66,10 @@ def test_four_among_strangers_are_evidence(n):
 def test_neighbours_are_chosen_by_nearness_too():
     rng = np.random.default_rng(0)
     c = geometry(together(moving(rng, 30, np.eye(2), size=600.0), strangers(rng, 600))[0])
-    assert is_evidence(c, 10, DEGREE, GraphConfig(nearness=0.0))
-    assert not is_evidence(c, 10, DEGREE, GraphConfig(nearness=1e3))  # strangers are nearer
+    assert is_evidence(c, DEGREE, MatchConfig().with_settings(n_neighbors=10, nearness=0.0))
+    assert not is_evidence(
+        c, DEGREE, MatchConfig().with_settings(n_neighbors=10, nearness=1e3)
+    )  # strangers are nearer
 
 
 def test_supported_candidates_that_are_too_few_are_dropped_with_their_number():
@@ -75,10 +77,10 @@ def test_supported_candidates_that_are_too_few_are_dropped_with_their_number():
     few = moving(rng, 3, np.eye(2), (200, 200), (300, 300), size=20.0)
     c = geometry(together(strangers(rng, 1), few, strangers(rng, 25))[0])
     rows, ledger = np.arange(1, 29), Ledger(29)
-    supported = rows[find_supported(c[rows], 35, DEGREE, GraphConfig())]
+    supported = rows[find_supported(c[rows], DEGREE, MatchConfig())]
     assert 0 < len(supported) < 4
-    assert not has_evidence(c, rows, 35, DEGREE, GraphConfig(), ledger)
+    assert not has_evidence(c, rows, MatchConfig(), ledger)
     steps, rejected = ledger.close(np.full(29, -1), c.xy0, c.xy1)
     assert name_steps(steps).tolist() == ["candidates"] + ["evidence"] * 28
     assert [(group.measure, group.bound) for group in rejected] == [(len(supported), 4)]
-    assert has_evidence(c, rows, 35, 0.0, GraphConfig(), Ledger(29))
+    assert has_evidence(c, rows, MatchConfig().with_settings(evidence=0.0), Ledger(29))

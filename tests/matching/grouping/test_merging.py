@@ -6,6 +6,7 @@ from planting import bent, geometry, moving, similarity, together
 from scipy.stats import multivariate_normal
 
 from matching.correspondences.correspondences import Correspondences
+from matching.correspondences.points import spread_out
 from matching.grouping._kernels import fit_random_field
 from matching.grouping.config import MatchConfig
 from matching.grouping.merging import (
@@ -14,7 +15,6 @@ from matching.grouping.merging import (
     MergingRules,
     _find_evidence,
     _spread,
-    _spread_out,
     choose_landmarks,
     compare_parts,
     measure_part,
@@ -107,8 +107,8 @@ def test_landmarks_are_supported_spread_out_and_no_outliers():
 
 def test_points_are_spread_out_from_the_farthest():
     x = np.array([[0.0, 0], [1, 0], [10, 0], [5, 0], [9, 0]])
-    assert _spread_out(x, 3).tolist() == [0, 2, 3]  # 0 and 10 are as far from the middle, 5
-    assert sorted(_spread_out(x, 9)) == [0, 1, 2, 3, 4]
+    assert spread_out(x, 3).tolist() == [0, 2, 3]  # 0 and 10 are as far from the middle, 5
+    assert sorted(spread_out(x, 9)) == [0, 1, 2, 3, 4]
 
 
 def merged(c, *parts, config=MergingConfig()):

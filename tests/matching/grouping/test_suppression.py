@@ -4,7 +4,7 @@ import pytest
 from matching.correspondences.correspondences import Correspondences
 from matching.grouping.groups import Part
 from matching.grouping.ledger import Ledger
-from matching.grouping.suppression import drop_contained, suppress_contained, suppress_contained_in_one
+from matching.grouping.suppression import drop_contained, suppress_contained
 
 RADIUS = 3.0  # pixels
 
@@ -20,8 +20,8 @@ def correspondences(xy0, xy1):
     return Correspondences(xy0, xy1, np.tile(np.eye(2), (len(xy0), 1, 1)))
 
 
-def find_uncontained(xy0, xy1, parts, share, radius, suppress=suppress_contained):
-    return suppress(correspondences(xy0, xy1), parts, share, radius)
+def find_uncontained(xy0, xy1, parts, share, radius, **how):
+    return suppress_contained(correspondences(xy0, xy1), parts, share, radius, **how)
 
 
 def rows(*lengths):
@@ -80,9 +80,9 @@ def test_by_one_asks_that_one_part_shares_in_both_pictures(rng):
     xy0, xy1 = np.concatenate([a, b, a]), np.concatenate([a, b, b])
     parts = rows(100, 100, 100)
     assert find_uncontained(xy0, xy1, parts, 0.5, RADIUS).tolist() == [0, 1]
-    assert find_uncontained(xy0, xy1, parts, 0.5, RADIUS, suppress_contained_in_one).tolist() == [0, 1, 2]
+    assert find_uncontained(xy0, xy1, parts, 0.5, RADIUS, by_one=True).tolist() == [0, 1, 2]
     same = np.concatenate([a, b, a])
-    assert find_uncontained(xy0, same, parts, 0.5, RADIUS, suppress_contained_in_one).tolist() == [0, 1]
+    assert find_uncontained(xy0, same, parts, 0.5, RADIUS, by_one=True).tolist() == [0, 1]
 
 
 def test_a_share_of_exactly_so_many_points_is_enough():

@@ -6,6 +6,7 @@ from PIL import Image
 
 from matching.labels.places import Place, choose_places, find_places, make_place, number_tracks
 from matching.labels.references import Reference
+from matching.labels.rivals import claim_places, settle_places
 from matching.objects.completeness import Completeness
 from matching.objects.description import add_comparison, describe_object
 
@@ -72,6 +73,28 @@ def test_outline_of_reference_is_mapped_to_scene():
     (turned,) = find_places("a", [small], corners, box, (640, 480))
     assert turned.whole  # it reaches all sides of the box, which has ground beside it
     assert turned.polygon == part.polygon
+
+
+def test_parts_of_a_folded_thing_are_offered_as_one():
+    """The sides of a fold: each shows half of the reference, and they move a little differently."""
+    rng = np.random.default_rng(0)
+    box = np.array([[0.0, 0.0], [200.0, 200.0]])
+    part = Completeness(0.45, 1.0, 0.5, 0.5)
+
+    def side(left, shift, shear):
+        xy0 = rng.uniform(0, 100, (150, 2)) * [1, 2] + [left, 0]
+        xy1 = xy0 + shift + np.stack([0 * xy0[:, 0], shear * xy0[:, 0]], axis=1)
+        return replace(describe_object(0, xy0, xy1, 0.6, box=box), completeness=part)
+
+    folded = [side(0, (300, 0), 0.2), side(100, (310, 40), -0.2)]
+    apart = side(100, (700, 300), 0.0)
+    claims = claim_places(Reference("print", "print.png"), [*folded, apart], box, (1200, 900))
+    joined, other = sorted(settle_places(claims, [], None), key=lambda place: place.box)
+    assert joined.box == pytest.approx((300, 0, 510, 220), abs=12)
+    assert joined.whole is False and joined.frame is not None
+    assert other.box[0] > 780
+    copies = claim_places(Reference("print", "print.png"), [folded[0], folded[0]], box, (1200, 900))
+    assert len(copies) == 2  # the same part twice is no other part
 
 
 def test_things_keep_their_numbers_from_frame_to_frame():

@@ -124,7 +124,7 @@ def test_run_names_the_card_and_leaves_out_what_differs_unless_the_user_accepts_
     differing = replace(picture, places=(replace(picture.places[0], same=False),))
     labels.record.pictures[picture.name] = differing
     assert not labels.pictures[0].places
-    assert labels.n_different == 1
+    assert labels.left_out["different"] == 1
     labels.record.add_verdict(differing, 0, verdict=True)
     assert labels.pictures[0].places == differing.places
-    assert labels.n_different == 0
+    assert labels.left_out["different"] == 0

@@ -14,7 +14,7 @@ from matching.objects.completeness import Completeness
 from matching.objects.description import add_comparison, describe_object
 from matching.objects.differences import Difference
 from matching.objects.things import Thing
-from matching.output.remedies import PAIR_HINTS
+from matching.output.remedies import list_hints
 from matching.output.words import (
     OVERLAPPING,
     count_dropped,
@@ -141,9 +141,19 @@ def test_every_line_says_how_small_a_difference_would_have_been_found(compared, 
     assert found.doubt == ("" if compared.is_same else words)
 
 
+def test_part_is_said_to_be_one_of_picture_0():
+    found = describe_object(0, SQUARE, SQUARE, 0.5, 1.0, BOX, BOX)
+    shown = [
+        format_object(replace(found, completeness=Completeness(value, 1.0, 1.0, 1.0)))[-2]
+        for value in (0.35, 0.6)
+    ]
+    assert shown[0].startswith("35% of picture 0")
+    assert shown[1].startswith("60%, ")
+
+
 def test_largest_rejected_group_is_reported_without_objects():
     result = replace(EMPTY, rejected=REJECTED)
-    (line,) = hint_at_rejected(result, PAIR_HINTS)
+    (line,) = hint_at_rejected(result, list_hints(result, "group"))
     assert line.startswith("a group of 4 matches around 105, 105 was rejected: ")
     assert "(measured -2.25, bound -4); to keep it anyway, raise --max-nfa" in line
     assert hint_at_rejected(replace(result, objects=(describe_object(0, SQUARE, SQUARE, 0.5),)), {}) == []

@@ -174,7 +174,7 @@ def test_a_small_picture_is_enlarged_where_nothing_sure_is_found():
     described = [describe_picture(picture) for picture in pictures]
     assert [is_small(own) for own in described] == [True, True]
     features = [own.features for own in described]
-    assert group_candidates(*find_pair_candidates(*features)).groups == []
+    assert group_candidates(*find_pair_candidates(*features, MatchConfig())).groups == []
     found = match(thing, scene)
     assert len(found.objects) == 1
     own = found.cluster == 0

@@ -27,8 +27,8 @@ ROOT = Path(__file__).resolve().parents[4]
 SCRIPT = ROOT / "scripts" / "match.py"
 ROW = (  # of the table
     r" *(?P<object>\d+) +\d+ +0\.\d\d  (?P<sure>sure|likely|look at it) +(?P<x>\d+), \d+ +\d+ x \d+"
-    r"  (?P<turn>\S+)( c?cw)? +(?P<scale>\d\.\d\d) +(?P<share>\d+)% +(?P<complete>\d+)%(, [^%]+?)?"
-    r" +\d+\.\d px"
+    r"  (?P<turn>\S+)( c?cw)? +(?P<scale>\d\.\d\d) +(?P<share>\d+)% +(?P<complete>\d+)%( of picture 0)?"
+    r"(, [^%]+?)? +\d+\.\d px"
 )
 FILES = ["matches.json", "matches.npz", "matches.png"]
 

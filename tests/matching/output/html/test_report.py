@@ -168,8 +168,8 @@ def test_tapping_an_outline_selects_its_object(page_of_pair):
         page.touchscreen.tap(*inside)
         assert button.get_attribute("aria-pressed") == "true"
         assert page.locator("svg.singled .object.chosen:not(.frame)").count() == 2
-        box = page.locator(".stage").first.bounding_box()
-        page.touchscreen.tap(box["x"] + 3, box["y"] + 3)  # a corner, outside all objects
+        box = page.locator(".stage").nth(1).bounding_box()
+        page.touchscreen.tap(box["x"] + 3, box["y"] + 3)  # of picture 1, outside all objects
         assert button.get_attribute("aria-pressed") == "false"
         assert page.complaints == []
 
@@ -288,7 +288,7 @@ def test_gallery_tells_what_differs(page_of_collection, tmp_path):
     with open_store(db) as store:
         number = store.value("SELECT pair FROM objects")
         with store.transaction():
-            store.cursor(
+            store.execute(
                 "UPDATE objects SET record = json_set(record, '$.compared.is_same', json('false'),"
                 " '$.compared.differences', json(?)) WHERE pair = ?",
                 (text, number),
