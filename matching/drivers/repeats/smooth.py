@@ -32,7 +32,9 @@ MAX_SHARP = 24.0  # grey levels, second derivative; the edges of letters have mo
 MIN_DEVIATION = 1.2  # grey levels in a block: less is flat
 ASIDE = (0, 2), (2, 0), (2, 2), (2, -2)  # cells down and right; along an edge, a block is alike there
 MAX_ALIKE = 0.9  # correlation with the blocks aside
-STRIDE = 2  # cells between blocks that are compared with all: limits the work
+# Cells between blocks that are compared with all; of more blocks, fewer are compared, with none of those half
+# a cell aside: limits the work.
+STRIDE, MAX_FINE = 2, 7000
 MIN_LEAD, MIN_LEADING = 0.95, 5  # correlation of a block with the best other one; neighbours that lead alike
 LINK, MAX_TURN = 6.0, 1.5  # cells between neighbours, and by which their shifts differ
 N_SAMPLED = 9  # blocks that measure a shift to the pixel
@@ -90,15 +92,23 @@ WAVES = _list_waves()
 
 def find_smooth(picture: Picture) -> Iterator[tuple[Floats, Floats]]:
     """Find smooth things shown twice -> points (n, 2) of one place and the other."""
-    grey = opencv.luma(picture.rgb).astype(np.float32)
+    grey, mask = opencv.luma(picture.rgb), picture.mask
+    factor = int(math.sqrt(grey.size / MAX_CELLS) / MIN_PITCH) or 1  # of large pictures, reduced first
+    if factor > 1:
+        height, width = (n // factor for n in grey.shape)
+        grey = opencv.resize_area(grey[: height * factor, : width * factor], width, height)
+        mask = None if mask is None else mask[::factor, ::factor]
+    grey = grey.astype(np.float32)
     pitch = max(MIN_PITCH, math.ceil(math.sqrt(grey.size / MAX_CELLS)))
     height, width = (n // pitch * pitch for n in grey.shape)
     if min(height, width) < 2 * SIDE * pitch:
         return
     grey = np.ascontiguousarray(grey[:height, :width])
-    use = _find_telling(grey, picture.mask, pitch)
+    use = _find_telling(grey, mask, pitch)
     # Blocks half a cell aside, too: misplaced by so much, other bands are as alike as the copy.
-    phases = np.array(list(product((0.0, 0.5), repeat=2)))
+    phases, stride = np.array(list(product((0.0, 0.5), repeat=2))), STRIDE
+    if np.count_nonzero(use) > MAX_FINE:
+        phases, stride = phases[:1], STRIDE + 1
     aside = [np.pad(grey, ((0, y), (0, x)), "edge")[y:, x:] for y, x in (phases * pitch).astype(int)]
     units = np.concatenate([Blocks.cut(one, pitch).unit(use) for one in aside])
     to = (np.argwhere(use) + phases[:, None]).reshape(-1, 2).astype(np.float32)
@@ -106,7 +116,7 @@ def find_smooth(picture: Picture) -> Iterator[tuple[Floats, Floats]]:
     for symmetry in SYMMETRIES if len(to) else ():
         turned, of_turned, origin = (_turn(one, symmetry) for one in (grey, use, origins))
         is_first = np.zeros(of_turned.shape, bool)
-        is_first[::STRIDE, ::STRIDE] = of_turned[::STRIDE, ::STRIDE]
+        is_first[::stride, ::stride] = of_turned[::stride, ::stride]
         lead = np.argwhere(is_first)
         units0, own = Blocks.cut(turned, pitch).unit(is_first), origin[is_first]
         best, is_lead = _find_leads(units0, units, own if symmetry == SYMMETRIES[0] else None, to)
@@ -123,7 +133,7 @@ def find_smooth(picture: Picture) -> Iterator[tuple[Floats, Floats]]:
             if len(rows):
                 half = (SIDE * pitch - 1) / 2
                 ends = origin[tuple(rows.T)] * pitch + half, rows * pitch + near + half
-                xy0, xy1 = (one[:, ::-1].astype(float) for one in ends)
+                xy0, xy1 = ((one[:, ::-1] + 0.5) * factor - 0.5 for one in ends)
                 if max(is_inside(xy0, xy1).mean(), is_inside(xy1, xy0).mean()) <= MAX_OVERLAP:
                     yield xy0, xy1
 
@@ -195,7 +205,7 @@ def _find_equal(turned: Array, grey: Array, use: Bools, lead: Ints, shift: Ints,
     gain = float(np.median(a.deviation[seeds] / b.deviation[seeds])) if len(seeds[0]) else 1.0
     off = np.linalg.norm(a.waves - gain * b.waves, axis=2) / SIDE
     is_equal = use & (off <= np.minimum(MAX_OFF, MAX_OFF_SHARE * a.deviation))
-    label = opencv.label_components(opencv.dilate(is_equal, BRIDGE))[1]
+    label = opencv.box_components(opencv.dilate(is_equal, BRIDGE))[0]
     is_equal &= (label > 0) & (label == np.bincount(np.append(label[seeds], 0)).argmax())
     if is_equal.sum() < MIN_BLOCKS:
         return none
