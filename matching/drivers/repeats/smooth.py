@@ -133,7 +133,7 @@ def find_smooth(picture: Picture) -> Iterator[tuple[Floats, Floats]]:
             if len(rows):
                 half = (SIDE * pitch - 1) / 2
                 ends = origin[tuple(rows.T)] * pitch + half, rows * pitch + near + half
-                xy0, xy1 = ((one[:, ::-1] + 0.5) * factor - 0.5 for one in ends)
+                xy0, xy1 = (np.asarray((one[:, ::-1] + 0.5) * factor - 0.5, float) for one in ends)
                 if max(is_inside(xy0, xy1).mean(), is_inside(xy1, xy0).mean()) <= MAX_OVERLAP:
                     yield xy0, xy1
 
