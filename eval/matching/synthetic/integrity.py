@@ -4,7 +4,7 @@ Figures are drawn of ten kinds, see `synth.figures`: one with a reuse and one wi
 every second one as JPEG of quality 85. A reuse is found if an object joins its two places by its motion, to
 within six pixels; every other object is false. Beside it stands the usual block matching: blocks of 16 pixels
 are sorted by their means, and neighbours in this order vote for a shift. The rules were chosen with seeds 0
-to 2.
+to 7.
 """
 
 import argparse
