@@ -23,6 +23,7 @@ EXPERIMENTS = {  # name: (module of `eval`, what it measures)
     "shelves": ("matching.photographs.shelves", "products on shelf photographs: found, and rejected"),
     "counts": ("matching.photographs.counts", "copies of a product, counted"),
     "repeats": ("matching.synthetic.repeats", "things that one picture shows several times, counted"),
+    "integrity": ("matching.synthetic.integrity", "panels and lanes that a figure shows twice"),
     "tabletops": ("matching.synthetic.tabletops", "how far things move to be told apart, or bend"),
     "alike": (
         "matching.synthetic.alike",

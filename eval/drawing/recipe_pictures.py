@@ -49,6 +49,7 @@ def pictures() -> dict[str, Image.Image]:
         **{f"prints/{name}.jpg": image for name, image in _prints(front, cup).items()},
         **{f"page-{name}.png": _page(new=name == "new") for name in ("old", "new")},
         "golden.png": front.copy(),
+        "figure.png": _figure(),
         "left.png": cropped.crop((0, 20, 380, 370)),
         "right.png": turned.crop((220, 20, 580, 370)),
     }
@@ -98,3 +99,15 @@ def _page(*, new: bool) -> Image.Image:
     for k, line in enumerate(lines):
         draw.text((40, 90 + 34 * k + 60 * new), line, "black", ImageFont.load_default(20))
     return page
+
+
+def _figure() -> Image.Image:
+    """Three parts of one sample, and the first one again, upside down."""
+    sample = Image.fromarray(skimage.data.immunohistochemistry())
+    panels = [sample.crop((x, y, x + 170, y + 170)) for x, y in ((20, 20), (300, 30), (310, 310))]
+    panels.append(panels[0].transpose(Image.Transpose.FLIP_TOP_BOTTOM))
+    figure = Image.new("RGB", (800, 220), "white")
+    for k, panel in enumerate(panels):
+        figure.paste(panel, (20 + 195 * k, 35))
+        ImageDraw.Draw(figure).text((20 + 195 * k, 8), "ABCD"[k], "black", ImageFont.load_default(20))
+    return figure

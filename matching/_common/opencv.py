@@ -350,6 +350,13 @@ def measure_template(image: Array, template: Array, counts: Bools | None = None)
     )
 
 
+def correlate_template(image: Array, template: Array) -> Array:
+    """Correlate a template (h, w) with all places of an image (h + m, w + n) -> (m + 1, n + 1)."""
+    return cv2.matchTemplate(
+        np.ascontiguousarray(image), np.ascontiguousarray(template), cv2.TM_CCOEFF_NORMED
+    )
+
+
 def cross_correlate(image: Array, template: Array) -> Array:
     """Sum the products of a template (h, w) and all places of an image (h + m, w + n) -> (m + 1, n + 1)."""
     return cv2.matchTemplate(np.ascontiguousarray(image), np.ascontiguousarray(template), cv2.TM_CCORR)

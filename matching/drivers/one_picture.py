@@ -24,6 +24,7 @@ from matching.correspondences.candidates import (
 from matching.correspondences.points import is_inside, list_neighbors, nearest_points
 from matching.drivers.repeats.copies import find_things, is_place, lie_near
 from matching.drivers.repeats.motions import find_motions, make_scene
+from matching.drivers.repeats.smooth import find_smooth
 from matching.drivers.result import Result
 from matching.features.extraction import Features, mirrored_features
 from matching.grouping.clusters import measure_scores
@@ -52,6 +53,9 @@ MIN_FREE = 0.9  # of the circle over a link of two matches, in which no second e
 MAX_OVERLAP = 0.1  # share of a place that lies in its copy
 MIN_TEXTURE_SCORE = 0.5  # matches of a texture agree with half of their neighbours
 MAX_CREASE = 1e9  # standard deviations of points: gaps of any width have the same weights
+LOG_CHANCE = -0.1  # log10 of the chance that a block of pixels is equal; no record of a choice
+LIKENESS = 0.99  # of smooth places: equal but for noise
+MAX_SHARED = 0.5  # of the points of a smooth thing that another object has
 STEPS = "read", "features", "candidates", "grouping", "places", "objects"
 
 
@@ -94,10 +98,7 @@ def find_repeats_in_picture(
 def match_within_picture(features: Features, config: MatchConfig) -> tuple[Candidates, Candidates]:
     """List the candidates, each once -> the best, and a reserve of the next best."""
     clearance = measure_clearance(features, config.features, config.objects.reach)
-    parts = [
-        match_within(features, clearance, config.candidates, mirrored)
-        for mirrored in sorted({False, config.mirrored})
-    ]
+    parts = [match_within(features, clearance, config.candidates, mirrored) for mirrored in (False, True)]
     best, reserve = (join_candidates(part) for part in zip(*parts, strict=True))
     return best, reserve
 
@@ -119,7 +120,7 @@ def find_places(
     bounds = [max(float(np.quantile(one.score, 0.9)), MIN_DESCRIPTOR_BOUND) for one in groups]
     scenes = {
         mirrored: make_scene(features, max(bounds), conditions.reach, mirrored=mirrored)
-        for mirrored in ({False, config.mirrored} if groups else ())
+        for mirrored in ((False, True) if groups else ())
     }
     things, textures, taken = list[Ints](), list[Ints](), np.empty(0, np.int64)
     for one, found, bound in zip(groups, grouped.groups, bounds, strict=True):
@@ -224,24 +225,51 @@ def describe_repeats(
     judged = judge([proposal for proposal, _ in proposed], picture, picture, scale)
     kept, rejected = split_open(judged)
     judged, joins = [judged[k] for k in kept], [proposed[k][1] for k in kept]
+    smooth = [] if config.is_paper else list_smooth(picture, [one.proposal for one in judged], config)
+    judged += judge(smooth, picture, picture, scale)
     proposals = [one.proposal for one in judged]
-    listing = list_others(grouped, joins, step)
+    listing = list_others(features, grouped, joins, step)
     matches = label_matches(listing, proposals, (), config.candidates.max_matches)
     objects = list(map(_add_frame, describe_proposals(matches, proposals, scale, (box, box))))
     objects = add_looks(objects, judged, box)
     outlines = [opencv.convex_hull(to_picture(features.xy[rows], step)) for rows in places]
+    joined = [join.places for join in joins]
+    for one in smooth:
+        joined.append((len(outlines), len(outlines) + 1))
+        outlines += [opencv.convex_hull(xy) for xy in (one.xy0, one.xy1)]
+    if smooth:
+        place = number_places(outlines)
+        outlines = [outlines[int(np.flatnonzero(place == n)[0])] for n in range(int(place.max()) + 1)]
+        joined = [(int(place[i]), int(place[k])) for i, k in joined]
     differing = Later(lambda: {found.id for found in objects if found.is_same is False})
-    things = find_things_of_repeats(outlines, [join.places for join in joins], differing)
+    things = find_things_of_repeats(outlines, joined, differing)
     return matches, add_things(objects, things), things, (*listing.rejected, *rejected)
 
 
-def list_others(grouped: GroupedCandidates, joins: list[Join], step: Floats) -> Listing:
-    """List the candidates that no object has, and the groups that are in none."""
-    known = np.sort(np.hstack([*(join.rows for join in joins), np.empty((2, 0), np.int64)]), axis=0)
-    ends = np.sort([grouped.candidates.row0, grouped.candidates.row1], axis=0)
-    is_left = ~np.isin(ends[0] + 1j * ends[1], known[0] + 1j * known[1])
-    for found in grouped.groups:
-        grouped.ledger.drop("places", found.rows)
+def list_smooth(picture: Picture, found: list[Proposal], config: MatchConfig) -> list[Proposal]:
+    """Propose the smooth things that a picture shows twice, but for those already found."""
+    smooth = list[Proposal]()
+    for ends in sorted(find_smooth(picture), key=lambda ends: -len(ends[0])):
+        xy0, xy1 = sorted(ends, key=lambda xy: tuple(xy.mean(axis=0)))
+        none, log_nfa = np.zeros(len(xy0)), LOG_CHANCE * len(xy0)
+        one = Proposal(np.arange(len(xy0)), xy0, xy1, none, 1.0, np.ones(2), log_nfa, likeness=LIKENESS)
+        if all(one.share_near(other, config.objects.reach) < MAX_SHARED for other in (*found, *smooth)):
+            smooth.append(one)
+    return smooth
+
+
+def list_others(features: Features, grouped: GroupedCandidates, joins: list[Join], step: Floats) -> Listing:
+    """List the candidates that no object has, and the groups that are in none; each pair of points once."""
+    point = np.unique(features.xy, axis=0, return_inverse=True)[1].reshape(-1)
+    known = np.hstack([*(join.rows for join in joins), np.empty((2, 0), np.int64)])
+    found = np.stack([grouped.candidates.row0, grouped.candidates.row1])
+    known, found = (np.sort(point[rows], axis=0) for rows in (known, found))
+    known, pairs = (rows[0] * len(point) + rows[1] for rows in (known, found))
+    is_left = np.zeros(len(pairs), bool)
+    is_left[np.unique(pairs, return_index=True)[1]] = True
+    is_left &= ~np.isin(pairs, known)
+    for group in grouped.groups:
+        grouped.ledger.drop("places", group.rows)
     listing = locate(
         grouped.candidates, [make_group(np.flatnonzero(~is_left), 1.0)], grouped.ledger, (step, step)
     )

@@ -39,7 +39,7 @@ class MatchConfig:
         How candidates become objects: "default", or "paper", which reads only the settings `clustering`
         (`matching.grouping.paper`).
     mirrored : bool
-        Whether mirrored objects are found whatever their size, also in a single picture and among details.
+        Whether mirrored objects of two pictures are found whatever their size, also among details.
         This doubles the number of candidates, because the mirrored features are matched as well. Without it,
         mirrored objects of two pictures are found if they are large (`matching.searches.reversals`).
     view_synthesis : bool

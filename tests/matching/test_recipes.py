@@ -47,4 +47,4 @@ def test_recipe(name, text, pictures, monkeypatch, capsys, tmp_path):
 
 
 def test_page_has_recipes():
-    assert len(SECTIONS) == 9
+    assert len(SECTIONS) == 10

@@ -181,7 +181,7 @@ def test_flat_pictures_tell_nothing():
     assert found.existence.verdict is Verdict.NONE
     assert np.isnan(found.existence.significance)
     again = look_between(flat, flat, xy0, xy0 + 1.0, same_picture=True)
-    assert again.existence.verdict is Verdict.DOUBTFUL
+    assert again.existence.verdict is Verdict.NONE
     assert np.isnan(again.existence.log_nfa)
 
 

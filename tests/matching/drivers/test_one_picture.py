@@ -1,10 +1,12 @@
 """What one picture shows more than once."""
 
+import cv2
 import numpy as np
 import pytest
+import skimage.data
 from planting import crops
 
-from matching import InputError, MatchConfig, find_repeats
+from matching import InputError, find_repeats
 from matching.drivers.one_picture import join_places, split_group
 from matching.grouping.groups import ObjectsConfig
 from matching.objects.transforms import apply_transform
@@ -64,7 +66,7 @@ def test_a_candidate_is_never_a_feature_with_its_surroundings(c):
 def test_a_motion_that_is_its_own_inverse_joins_two_places_once(c, mirrored):
     other = c["coffee"][:, ::-1] if mirrored else c["coffee"][::-1, ::-1]
     picture = np.hstack([c["coffee"], other])
-    found = find_repeats(picture, MatchConfig(mirrored=mirrored))
+    found = find_repeats(picture)
     assert joined_tiles(found) == [((0, 0), (0, 1))]
     (item,) = found.objects
     assert item.motion.mirrored is mirrored
@@ -201,3 +203,52 @@ def test_faint_panels_are_found(c):
     figure[20:240, 20:240], figure[60:280, 380:600] = panel, panel
     (thing,) = find_repeats(figure).things
     assert len(thing.places) == 2
+
+
+def join_panels(first, second):
+    """A figure with two panels (h, w) on white, each with the same letters and scale bar."""
+    picture = np.full((240, 440, 3), 255, np.uint8)
+    for x, panel in ((20, first), (240, second)):
+        picture[30:210, x : x + 180] = panel[..., None]
+        cv2.rectangle(picture, (x + 120, 194), (x + 170, 199), (255, 255, 255), -1)
+        cv2.putText(picture, "50 um", (x + 124, 188), cv2.FONT_HERSHEY_SIMPLEX, 0.4, (255, 255, 255), 1)
+        cv2.putText(picture, "Panel", (x, 24), cv2.FONT_HERSHEY_SIMPLEX, 0.6, (0, 0, 0), 2)
+    return picture
+
+
+def test_parts_of_one_sample_and_their_scale_bars_are_not_repeats():
+    cells = skimage.data.cell()
+    assert find_repeats(join_panels(cells[40:220, 20:200], cells[300:480, 300:480])).objects == ()
+
+
+@pytest.mark.parametrize("quality", [0, 85])
+def test_a_smooth_panel_is_found_turned_over_by_its_pixels(quality):
+    panel = skimage.data.cell()[300:480, 200:380]
+    picture = join_panels(panel, panel[::-1])
+    if quality:
+        picture = cv2.imdecode(cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, quality])[1], 1)
+    (found,) = find_repeats(picture).objects
+    assert found.motion.mirrored
+    assert np.abs(apply_transform(found.transform, np.array([[100.0, 100.0]])) - [320, 139]).max() < 3
+
+
+def draw_lanes(rng, n=5):
+    """Lanes (180, 90) of a blot, each with three bands."""
+    y, x = np.indices((180, 90), float)
+    lanes = []
+    for _ in range(n):
+        lane = np.full((180, 90), 200.0)
+        for row in (40, 90, 140):
+            u, v = x - 45, y - row - rng.normal(0, 0.03) * (x - 45)
+            ends = 1 / (1 + np.exp((np.abs(u) - rng.uniform(18, 27)) / 3))
+            lane -= rng.uniform(50, 150) * ends * np.exp(-0.5 * (v / rng.uniform(3, 6)) ** 2)
+        lanes.append(lane.round().astype(np.uint8))
+    return lanes
+
+
+def test_a_lane_shown_again_is_found_among_alike_ones():
+    lanes = draw_lanes(np.random.default_rng(1))
+    assert find_repeats(np.hstack(lanes)).objects == ()
+    again = find_repeats(np.hstack([*lanes, lanes[1][:, ::-1]]))
+    assert [len(thing.places) for thing in again.things] == [2]
+    assert sorted(round(place[:, 0].mean() // 90) for place in again.things[0].places) == [1, 5]

@@ -177,8 +177,8 @@ def test_equal_pixels_are_an_object_whatever_lies_between(planted):
         (Existence(0.3, 20, -9.0, 2.0), Verdict.NONE, 30, Verdict.DOUBTFUL, "another light"),
         (Existence(math.nan, 0, math.nan, 2.0), Verdict.NONE, 0, Verdict.NONE, ""),
         (Existence(math.nan, 0, math.nan, 2.0), Verdict.NONE, 30, Verdict.DOUBTFUL, "little print"),
-        (Resemblance(0.3, 900), Verdict.NONE, 0, Verdict.NONE, ""),
-        (Resemblance(0.9, 900), Verdict.OBJECT, 0, Verdict.OBJECT, ""),
+        (Resemblance(0.3, 900, 99.0), Verdict.NONE, 0, Verdict.NONE, ""),
+        (Resemblance(0.9, 900, 99.0), Verdict.OBJECT, 0, Verdict.OBJECT, ""),
     ],
 )
 def test_verdict_follows_the_table(existence, verdict, n_distinct, expected, caution):
