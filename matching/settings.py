@@ -117,7 +117,7 @@ MAX_NFA = Setting(
     text="largest number of false alarms that an object may have: 1 to miss nothing, 1e-8 to accept no false"
     " object",
 )
-MIRRORED = Setting(False, text="also find small mirrored objects of two pictures")
+MIRRORED = Setting(False, text="also find small mirrored objects, and mirrored copies in a large picture")
 VIEW_SYNTHESIS = Setting(
     False,
     text="if plain features don't find enough, also match simulated views of both pictures, for surfaces seen"

@@ -47,6 +47,9 @@ from matching.searches.source import DescribedPicture, describe_picture
 # Distance of unit descriptors below which features always count as equal, because the light and the
 # surroundings of copies differ. Chosen on made pages.
 MIN_DESCRIPTOR_BOUND = 0.3
+# Features of pictures that are matched with their mirror images, too. Drawn figures of 1000 pixels have up to
+# 8100, and photographs of 12 megapixels 30,000, where it takes as long as everything else.
+MAX_MIRRORED = 10_000
 MAX_JOINED = 6  # places of a thing of which each two are joined; of more, each is joined with the first
 MIN_PART, ENOUGH = 1 / 6, 40  # of the matches of a group, and matches: fewer are left around larger things
 MIN_FREE = 0.9  # of the circle over a link of two matches, in which no second end may lie
@@ -98,7 +101,8 @@ def find_repeats_in_picture(
 def match_within_picture(features: Features, config: MatchConfig) -> tuple[Candidates, Candidates]:
     """List the candidates, each once -> the best, and a reserve of the next best."""
     clearance = measure_clearance(features, config.features, config.objects.reach)
-    parts = [match_within(features, clearance, config.candidates, mirrored) for mirrored in (False, True)]
+    ways = (False, True) if config.mirrored or len(features) <= MAX_MIRRORED else (False,)
+    parts = [match_within(features, clearance, config.candidates, mirrored) for mirrored in ways]
     best, reserve = (join_candidates(part) for part in zip(*parts, strict=True))
     return best, reserve
 
@@ -118,13 +122,14 @@ def find_places(
     xy, conditions = features.xy, config.objects
     groups = [grouped.candidates[found.rows] for found in grouped.groups]
     bounds = [max(float(np.quantile(one.score, 0.9)), MIN_DESCRIPTOR_BOUND) for one in groups]
+    are_mirrored = [bool(np.median(determinants(one.maps)) < 0) for one in groups]
     scenes = {
         mirrored: make_scene(features, max(bounds), conditions.reach, mirrored=mirrored)
-        for mirrored in ((False, True) if groups else ())
+        for mirrored in set(are_mirrored)
     }
     things, textures, taken = list[Ints](), list[Ints](), np.empty(0, np.int64)
-    for one, found, bound in zip(groups, grouped.groups, bounds, strict=True):
-        ends, scene = np.stack([one.row0, one.row1]), scenes[bool(np.median(determinants(one.maps)) < 0)]
+    for one, found, bound, is_mirrored in zip(groups, grouped.groups, bounds, are_mirrored, strict=True):
+        ends, scene = np.stack([one.row0, one.row1]), scenes[is_mirrored]
         if lie_near(xy, ends, taken, conditions.reach).mean() > 0.5:
             continue
         new = find_things(

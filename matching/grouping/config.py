@@ -39,7 +39,8 @@ class MatchConfig:
         How candidates become objects: "default", or "paper", which reads only the settings `clustering`
         (`matching.grouping.paper`).
     mirrored : bool
-        Whether mirrored objects of two pictures are found whatever their size, also among details.
+        Whether mirrored objects of two pictures are found whatever their size, also among details, and
+        mirrored copies in one picture with more than 10,000 features.
         This doubles the number of candidates, because the mirrored features are matched as well. Without it,
         mirrored objects of two pictures are found if they are large (`matching.searches.reversals`).
     view_synthesis : bool
