@@ -45,7 +45,7 @@ from matching.errors import InputError
 from matching.grouping.config import MatchConfig
 from matching.grouping.group import group
 from matching.grouping.groups import FEW_MATCHES, Group, label_groups, need_fewer, number_rows
-from matching.grouping.ledger import Ledger, RejectedGroup, name_steps
+from matching.grouping.ledger import Ledger, RejectedGroup, name_steps, put_largest_first
 from matching.grouping.methods import GIVEN, GIVEN_ALONE, Method
 from matching.objects.copies import find_things_of_pair
 from matching.objects.description import MatchedObject, add_things
@@ -162,7 +162,7 @@ def find_objects_among(
         clock.seconds,
         config=config,
         things=things,
-        rejected=(*listing.rejected, *rejected),
+        rejected=put_largest_first((*listing.rejected, *rejected)),
         dropped_by=name_steps(matches.dropped_by),
     )
 

@@ -31,7 +31,7 @@ from matching.grouping.clusters import measure_scores
 from matching.grouping.config import MatchConfig
 from matching.grouping.graph import build_graph
 from matching.grouping.groups import ObjectsConfig, make_group
-from matching.grouping.ledger import RejectedGroup, name_steps
+from matching.grouping.ledger import RejectedGroup, name_steps, put_largest_first
 from matching.grouping.methods import REPEATS, choose_method
 from matching.objects.description import MatchedObject, add_things
 from matching.objects.frames import fit_frame
@@ -248,7 +248,7 @@ def describe_repeats(
         joined = [(int(place[i]), int(place[k])) for i, k in joined]
     differing = Later(lambda: {found.id for found in objects if found.is_same is False})
     things = find_things_of_repeats(outlines, joined, differing)
-    return matches, add_things(objects, things), things, (*listing.rejected, *rejected)
+    return matches, add_things(objects, things), things, put_largest_first((*listing.rejected, *rejected))
 
 
 def list_smooth(picture: Picture, found: list[Proposal], config: MatchConfig) -> list[Proposal]:

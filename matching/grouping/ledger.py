@@ -5,7 +5,7 @@ A step that keeps some of its input enters the rest into a `Ledger`, with what i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -172,6 +172,11 @@ def choose_apart(
             occupied = [np.concatenate(both) for both in zip(occupied, points, strict=True)]
             chosen.append(group)
     return tuple(chosen)
+
+
+def put_largest_first(rejected: Iterable[RejectedGroup]) -> tuple[RejectedGroup, ...]:
+    """Put the largest of rejected groups first."""
+    return tuple(sorted(rejected, key=lambda group: -group.n_matches))
 
 
 def name_steps(steps: Int8s) -> Array:

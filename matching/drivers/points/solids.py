@@ -140,14 +140,18 @@ def find_solids(
     log_nfas: list[float | None] = [None] * (len(solids) + len(groups))
     for k, solid in enumerate(solids):
         rows = np.flatnonzero(labels == k)
-        if k >= n_fixed:
+        of_groups = before[rows][before[rows] >= 0]
+        if k >= n_fixed and 2 * len(of_groups) > len(rows):  # a part of a group that bends
+            found[rows] = np.cumsum(is_solid)[np.bincount(of_groups).argmax()] - 1
+        elif k >= n_fixed:
             log_nfas[k] = log_nfa = float(costs[k, rows].sum() + prices[k]) / math.log(10)
             has_handedness = mirrored == "auto" or (np.linalg.det(solid[1]) < 0) == mirrored
             ends = np.hsplit(PER_EXTENT * places.xy, 2)
             matches = Correspondences(ends[0], ends[1], np.empty((len(labels), 2, 2)))
             if log_nfa > config.max_log_nfa or not has_handedness or not is_object(matches, rows, config):
                 continue
-        if len(rows) >= config.min_matches:
+            found[rows] = k
+        elif len(rows) >= config.min_matches:
             found[rows] = k
     return found, log_nfas
 
