@@ -5,6 +5,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+from platformdirs import user_cache_path
 
 from eval import door
 from matching.cli.main import main
@@ -35,6 +36,10 @@ def assert_similar(output, expected):
 @pytest.mark.parametrize(("name", "text"), SECTIONS, ids=[name for name, _ in SECTIONS])
 def test_recipe(name, text, pictures, monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(pictures)
+    kernels, cache = user_cache_path("gdl-match", appauthor=False) / "kernels", tmp_path / "gdl-match"
+    kernels.mkdir(parents=True, exist_ok=True)
+    cache.mkdir()
+    (cache / "kernels").symlink_to(kernels)  # features are new, and kernels need not be compiled again
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     steps = STEP.findall(text)
     assert [language for language, _, _ in steps] == ["bash", "python"]
