@@ -50,20 +50,20 @@ def find_whole_frame(first: Frame, second: Frame) -> Listing | None:
     start = register_frames(first, second)
     if start is None:
         return None
+    motion, sign = start
     use = first.inner & (
-        opencv.warp_affine(second.inner.astype(np.float32), np.linalg.inv(start).astype(float)) > 0.99
+        opencv.warp_affine(second.inner.astype(np.float32), np.linalg.inv(motion).astype(float)) > 0.99
     )
-    for sign in (1, -1):
-        motion = opencv.refine_affine(first.square, sign * second.square, start, use)
-        if motion is None:
-            continue
-        likeness = _compare_squares(first, second, motion, sign)
-        if likeness < MIN_LIKENESS:
-            continue
-        log_nfa = LOG_TRIED - N_INDEPENDENT * likeness**2 / 2 * math.log10(math.e)
-        found = list_equal([_list_places(first, second, motion)], [log_nfa], [min(likeness, NEARLY_EQUAL)])
-        return replace(found, proposals=(replace(found.proposals[0], negative=1 if sign < 0 else None),))
-    return None
+    refined = opencv.refine_affine(first.square, sign * second.square, motion, use)
+    if refined is None:
+        return None
+    likeness = _compare_squares(first, second, refined, sign)
+    if likeness < MIN_LIKENESS:
+        return None
+    log_nfa = LOG_TRIED - N_INDEPENDENT * likeness**2 / 2 * math.log10(math.e)
+    places = _list_places(first, second, refined)
+    found = list_equal([places], [log_nfa], [min(likeness, NEARLY_EQUAL)])
+    return replace(found, proposals=(replace(found.proposals[0], negative=1 if sign < 0 else None),))
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,12 +129,16 @@ class Frame:
         return opencv.to_log_polar(logarithms, 2 * N_ANGLES, N_RADII)[:N_ANGLES]
 
 
-def register_frames(first: Frame, second: Frame) -> Floats | None:
-    """The motion (3, 3) between two squares, to some pixels; None if the frames do not nearly coincide."""
+def register_frames(first: Frame, second: Frame) -> tuple[Floats, int] | None:
+    """The motion (3, 3) between two squares, to some pixels, and -1 if one is in negative, or else 1.
+
+    None if the frames do not nearly coincide.
+    """
     motions = [np.eye(3), *_find_turn(first, second)]
-    likeness = [abs(_correlate_moved(first, second, motion)) for motion in motions]
-    best = int(np.argmax(likeness))
-    return motions[best] if likeness[best] >= MIN_CORRELATION_AT_START else None
+    correlations = [_correlate_moved(first, second, motion) for motion in motions]
+    best = int(np.argmax(np.abs(correlations)))
+    is_near = abs(correlations[best]) >= MIN_CORRELATION_AT_START
+    return (motions[best], 1 if correlations[best] > 0 else -1) if is_near else None
 
 
 def _find_turn(first: Frame, second: Frame) -> list[Floats]:
