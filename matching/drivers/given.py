@@ -40,12 +40,12 @@ from matching.drivers.points.scene import regroup
 from matching.drivers.points.solids import find_solids
 from matching.drivers.points.trust import choose_best, measure_odds, measure_trust
 from matching.drivers.points.units import Unit, find_unit, hide_shares, take_back
-from matching.drivers.result import Result
+from matching.drivers.result import Result, make_result
 from matching.errors import InputError
 from matching.grouping.config import MatchConfig
 from matching.grouping.group import group
 from matching.grouping.groups import FEW_MATCHES, Group, label_groups, need_fewer, number_rows
-from matching.grouping.ledger import Ledger, RejectedGroup, name_steps, put_largest_first
+from matching.grouping.ledger import Ledger, RejectedGroup, put_largest_first
 from matching.grouping.methods import GIVEN, GIVEN_ALONE, Method
 from matching.objects.copies import find_things_of_pair
 from matching.objects.description import MatchedObject, add_things
@@ -153,17 +153,13 @@ def find_objects_among(
         clock.lap("agreement")
     matches = label_matches(listing, kept, (), None)
     things = find_things_of_pair(objects)
-    return Result(
-        matches.xy0,
-        matches.xy1,
-        matches.labels,
-        matches.distance,
+    return make_result(
+        matches,
         add_things(objects, things),
-        clock.seconds,
-        config=config,
+        clock,
+        config,
         things=things,
         rejected=put_largest_first((*listing.rejected, *rejected)),
-        dropped_by=name_steps(matches.dropped_by),
     )
 
 

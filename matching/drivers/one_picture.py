@@ -25,13 +25,13 @@ from matching.correspondences.points import is_inside, list_neighbors, nearest_p
 from matching.drivers.repeats.copies import find_things, is_place, lie_near
 from matching.drivers.repeats.motions import find_motions, make_scene
 from matching.drivers.repeats.smooth import find_smooth
-from matching.drivers.result import Result
+from matching.drivers.result import Result, make_result
 from matching.features.extraction import Features, mirrored_features
 from matching.grouping.clusters import measure_scores
 from matching.grouping.config import MatchConfig
 from matching.grouping.graph import build_graph
 from matching.grouping.groups import ObjectsConfig, make_group
-from matching.grouping.ledger import RejectedGroup, name_steps, put_largest_first
+from matching.grouping.ledger import RejectedGroup, put_largest_first
 from matching.grouping.methods import REPEATS, choose_method
 from matching.objects.description import MatchedObject, add_things
 from matching.objects.frames import fit_frame
@@ -81,20 +81,16 @@ def find_repeats_in_picture(
     clock.lap("places")
     matches, objects, things, rejected = describe_repeats(picture, described, grouped, places, joins, config)
     clock.lap("objects")
-    return Result(
-        matches.xy0,
-        matches.xy1,
-        matches.labels,
-        matches.distance,
+    return make_result(
+        matches,
         objects,
-        clock.seconds,
-        config=config,
+        clock,
+        config,
         things=things,
         n_features=(len(features),) * 2,
         matched_at=(described.megapixels,) * 2,
         is_single_picture=True,
         rejected=rejected,
-        dropped_by=name_steps(matches.dropped_by),
     )
 
 

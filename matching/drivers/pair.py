@@ -6,9 +6,9 @@ import numpy as np
 
 from matching._common.once import Later
 from matching._common.threads import map_in_threads, single_blas_thread
-from matching.drivers.result import Result
+from matching.drivers.result import Result, make_result
 from matching.grouping.config import MatchConfig
-from matching.grouping.ledger import choose_apart, name_steps
+from matching.grouping.ledger import choose_apart
 from matching.grouping.methods import PAIR, Method, choose_method
 from matching.objects.copies import find_things_of_pair
 from matching.objects.description import MatchedObject, add_things
@@ -70,19 +70,15 @@ def match_pair(
     members = matches.labels >= 0
     reach = config.objects.reach * np.max([np.ones(2), *(one.steps for one in kept)], axis=0)
     clock.lap("objects")
-    return Result(
-        matches.xy0,
-        matches.xy1,
-        matches.labels,
-        matches.distance,
+    return make_result(
+        matches,
         Later(lambda: described_objects.read()[0]),
-        clock.seconds,
-        config=config,
+        clock,
+        config,
         things=Later(lambda: described_objects.read()[1]),
         n_features=(len(described[0].features), len(described[1].features)),
         matched_at=(found.seen[0].megapixels, found.seen[1].megapixels),
         rejected=choose_apart(found.rejected, matches.xy0[members], matches.xy1[members], reach),
-        dropped_by=name_steps(matches.dropped_by),
         negative=any(one.negative is not None for one in kept),
         only=NOTHING if config.is_paper else clock.later("objects", compare_pages),
     )

@@ -1,17 +1,20 @@
 """The result of a match: what two pictures have in common."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
-from matching._common.once import deferred
+from matching._common.once import Later, deferred
 from matching._common.types import Array, Floats, Ints
 from matching.drivers.inputs import MatchInputs
 from matching.errors import InputError
 from matching.grouping.config import MatchConfig
-from matching.grouping.ledger import RejectedGroup
+from matching.grouping.ledger import RejectedGroup, name_steps
 from matching.objects.confidence import WORDS
 from matching.objects.deformation import Deformation, fit_deformation
 from matching.objects.description import MatchedObject
 from matching.objects.things import Thing
+from matching.searches.clock import Clock
+from matching.searches.proposals import LabelledMatches
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -95,6 +98,27 @@ class Result:
         """
         words = (found.confidence for found in self.objects)
         return min((word for word in words if word is not None), key=WORDS.index, default=None)
+
+
+def make_result(
+    matches: LabelledMatches,
+    objects: tuple[MatchedObject, ...] | Later[tuple[MatchedObject, ...]],
+    clock: Clock,
+    config: MatchConfig,
+    **known: Any,
+) -> Result:
+    """Make a result of the matches of a search, its objects, and what else is known of it."""
+    return Result(
+        matches.xy0,
+        matches.xy1,
+        matches.labels,
+        matches.distance,
+        objects,
+        clock.seconds,
+        config,
+        dropped_by=name_steps(matches.dropped_by),
+        **known,
+    )
 
 
 def object_deformation(result: Result, object_id: int, smoothing: float | None = None) -> Deformation:

@@ -162,7 +162,7 @@ def choose_apart(
     reaches (2,): the reach in each picture, pixels.
     """
     occupied, chosen = [np.asarray(xy0), np.asarray(xy1)], list[RejectedGroup]()
-    for group in sorted(rejected, key=lambda group: (-group.n_matches, *group.points0[:1].tolist())):
+    for group in put_largest_first(rejected):
         points = group.points0, group.points1
         near: list[Bools] = [
             is_within_reach(xy, others, float(reach))
@@ -175,8 +175,8 @@ def choose_apart(
 
 
 def put_largest_first(rejected: Iterable[RejectedGroup]) -> tuple[RejectedGroup, ...]:
-    """Put the largest of rejected groups first."""
-    return tuple(sorted(rejected, key=lambda group: -group.n_matches))
+    """Put the largest of rejected groups first, and of equal ones the one further left."""
+    return tuple(sorted(rejected, key=lambda group: (-group.n_matches, *group.points0[:1].tolist())))
 
 
 def name_steps(steps: Int8s) -> Array:

@@ -131,7 +131,8 @@ def find_solids(
     solids, n_fixed = solids[is_solid], int(is_solid.sum())
     stays = np.append(~is_solid, False)[before]
     scene = replace(scene, odds=np.where(stays, -np.inf, odds), n_fixed=n_fixed)
-    labels = np.append(np.where(is_solid, np.cumsum(is_solid) - 1, n_fixed), n_fixed)[before]
+    thing_of_group = np.append(np.where(is_solid, np.cumsum(is_solid) - 1, n_fixed), n_fixed)
+    labels = thing_of_group[before]
     free = choose_best(-odds, np.flatnonzero(before < 0), MAX_SEARCHED)
     pool = propose(scene, free) if len(free) >= FEW_MATCHES else solids[:0]
     _, solids, labels, noise = search(scene, pool, scene.measure(pool), solids, labels, Solids.MAX_NOISE)
@@ -142,7 +143,7 @@ def find_solids(
         rows = np.flatnonzero(labels == k)
         of_groups = before[rows][before[rows] >= 0]
         if k >= n_fixed and 2 * len(of_groups) > len(rows):  # a part of a group that bends
-            found[rows] = np.cumsum(is_solid)[np.bincount(of_groups).argmax()] - 1
+            found[rows] = thing_of_group[np.bincount(of_groups).argmax()]
         elif k >= n_fixed:
             log_nfas[k] = log_nfa = float(costs[k, rows].sum() + prices[k]) / math.log(10)
             has_handedness = mirrored == "auto" or (np.linalg.det(solid[1]) < 0) == mirrored

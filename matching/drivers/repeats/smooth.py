@@ -38,8 +38,8 @@ STRIDE, MAX_FINE = 2, 7000
 MIN_LEAD, MIN_LEADING = 0.95, 5  # correlation of a block with the best other one; neighbours that lead alike
 LINK, MAX_TURN = 6.0, 1.5  # cells between neighbours, and by which their shifts differ
 N_SAMPLED = 9  # blocks that measure a shift to the pixel
-# By how much equal blocks differ, in the contrast of one: grey levels (standard deviation), and as a share of
-# its own. Drawn lanes shown again differ by up to .71 on average, alike ones by .92 and more.
+# Difference of equal blocks in the contrast of one of them: grey levels (standard deviation), and a share of
+# that contrast. Drawn lanes shown again differ by up to .71 on average, alike ones by .92 and more.
 MAX_OFF, MAX_OFF_SHARE = 1.0, 0.25
 BRIDGE = 13  # cells between parts of one thing, such as bands
 MIN_BLOCKS = 125  # that are equal; lanes shown again have 180 and more, pairs of alike bands up to 118
@@ -118,10 +118,10 @@ def find_smooth(picture: Picture) -> Iterator[tuple[Floats, Floats]]:
         is_first = np.zeros(of_turned.shape, bool)
         is_first[::stride, ::stride] = of_turned[::stride, ::stride]
         lead = np.argwhere(is_first)
-        units0, own = Blocks.cut(turned, pitch).unit(is_first), origin[is_first]
-        best, is_lead = _find_leads(units0, units, own if symmetry == SYMMETRIES[0] else None, to)
+        units0, begin = Blocks.cut(turned, pitch).unit(is_first), origin[is_first]
+        best, is_lead = _find_leads(units0, units, begin if symmetry == SYMMETRIES[0] else None, to)
         shift = to[best]
-        is_lead &= (np.abs(shift - own) >= SIDE).any(axis=1)
+        is_lead &= (np.abs(shift - begin) >= SIDE).any(axis=1)
         lead, shift = lead[is_lead], (shift - lead)[is_lead]
         if len(lead) < MIN_LEADING:
             continue
@@ -159,17 +159,17 @@ def _find_telling(grey: Array, mask: Bools | None, pitch: int) -> Bools:
     return np.asarray(use)
 
 
-def _find_leads(units0: Array, units1: Array, own: Array | None, to: Array) -> tuple[Ints, Bools]:
+def _find_leads(units0: Array, units1: Array, begin: Array | None, to: Array) -> tuple[Ints, Bools]:
     """Find the most similar of blocks: units0 (n, d), units1 (m, d) -> which (n,), and whether it is alike.
 
-    own (n, 2), to (m, 2): their places, cells; None if a block need not lie apart.
+    begin (n, 2), to (m, 2): the places of the blocks, cells; None if a block need not lie apart.
     """
     best, correlation = np.zeros(len(units0), np.int64), np.zeros(len(units0))
     for start in range(0, len(units0), 256):
         rows = slice(start, start + 256)
         products = units0[rows] @ units1.T
-        if own is not None:
-            products[(np.abs(own[rows, None] - to) < SIDE).all(axis=2)] = -1
+        if begin is not None:
+            products[(np.abs(begin[rows, None] - to) < SIDE).all(axis=2)] = -1
         best[rows] = products.argmax(axis=1)
         correlation[rows] = products[np.arange(len(products)), best[rows]]
     return best, correlation >= MIN_LEAD
